@@ -36,6 +36,7 @@ from tritonwin.verify import records as ladder
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "tests" / "corpus" / "signatures"
+SCREENS = ROOT / "tests" / "approved" / "screens"
 
 _STATUSES = {
     Exit.DONE: "done, or nothing worse than information",
@@ -68,6 +69,7 @@ def tables(site: Mapping[str, Any]) -> dict[str, str]:
         "rules": rule_table(),
         "statuses": _table(("status", "meaning"), ((s.value, _STATUSES[s]) for s in Exit)),
         "commands": command_helps(),
+        "build_plan": f"```text\n{(SCREENS / 'build-plan-120.txt').read_text('utf-8')}```",
         "apps": "\n".join(f"- [{app['title']}]({app['page']}.md)" for app in site["app"]),
         "library": "\n".join(f"- [{s['title']}]({s['page']}.md)" for s in site["library"]),
     }
@@ -132,7 +134,9 @@ def _marked(text: str) -> str:
 def _markdown(block: Block) -> str:
     match block:
         case CodeBlock(text=text):
-            return "\n".join(f"    {line}" for line in text.splitlines())
+            code = "\n".join(f"    {line}" for line in text.splitlines())
+            own = text.startswith("tritonwin")
+            return code if own else f"<!-- not run: it changes or asks a PC -->\n\n{code}"
         case Prose(text=text, label=label):
             strong = f"**{_emphasised(label.strip())}** " if label else ""
             return strong + _emphasised(text)
@@ -388,6 +392,13 @@ def _versions(verdicts: Verdicts) -> str:
 # -- commands and library
 
 
+# examples of helps that tests/unit/test_commands_run.py leaves out
+_NOT_RUN = {
+    "ui": "it waits for a browser; tests/unit/test_front.py",
+    "demo": "one starts the Windows lane; the other is in tests/unit/test_consoles.py",
+}
+
+
 def command_helps() -> str:
     """The output of `--help` for every command, in the order of use."""
     blocks = []
@@ -398,7 +409,8 @@ def command_helps() -> str:
                 raise AssertionError(name)
             for words, text in _helps(command, name, top):
                 level = "#" * (words.count(" ") + 2)
-                blocks += [f"{level} {words}", f"```text\n{text}\n```"]
+                note = (f"<!-- not run: {_NOT_RUN[words]} -->",) if words in _NOT_RUN else ()
+                blocks += [f"{level} {words}", *note, f"```text\n{text}\n```"]
     return "\n\n".join(blocks)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import build_site
@@ -48,46 +46,6 @@ def test_the_help_of_a_command_has_examples(name: str) -> None:
         command = program.get_command(context, name)
     assert command is not None
     assert f"Examples:\n  tritonwin {name}" in inspect.cleandoc(command.help or "")
-
-
-def _command_lines() -> Iterator[tuple[str, str]]:
-    """Every line to copy that starts tritonwin, with the page it stands on; --help is one."""
-    texts = {p.relative_to(ROOT).as_posix(): p.read_text("utf-8") for p in PAGES}
-    for name, text in {**texts, "--help": SITE["commands.md"]}.items():
-        for line in text.splitlines():
-            found = re.match(
-                r" {4,}(?:\S*python(?:\.exe)?|py)? ?(?:uvx |\S*(?= tritonwin\.pyz))?"
-                r" ?tritonwin(?:\.pyz)? (?P<words>[a-z].*)",
-                line,
-            )
-            if found:
-                yield f"{name}: {line.strip()}", found["words"]
-
-
-LINES = dict(_command_lines())
-
-
-def test_lines_to_copy_are_found() -> None:
-    assert len(LINES) > 40
-    assert any("python_embeded" in line for line in LINES)
-
-
-@pytest.mark.parametrize("line", LINES)
-def test_lines_to_copy_are_understood(line: str) -> None:
-    words = shlex.split(re.split(r" {2,}| [|>#] ", LINES[line])[0].replace("\\", "/"))
-    command: click.Command = program
-    with click.Context(command) as context:
-        while isinstance(command, click.Group):
-            assert words, "a command is missing"
-            inner = command.get_command(context, words.pop(0))
-            assert inner is not None
-            command = inner
-            if command.name in ("cache", "patch") and not words:
-                return
-    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
-    for word in words[: words.index("--") if "--" in words else None]:
-        if word.startswith("-") and word != "-":
-            assert word.partition("=")[0] in known | {"--help"}, word
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())

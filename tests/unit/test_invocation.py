@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from pathlib import Path
 from urllib.request import url2pathname
 
@@ -142,10 +143,14 @@ def test_a_stream_stays_a_stream() -> None:
          rf"{PYZ} fix --python .\py\python.exe"),
         ("/home/me", "/home/me/venv/bin/python -m pip list", "./venv/bin/python -m pip list"),
         ("/home/me", "/home/ME/venv/bin/python", "/home/ME/venv/bin/python"),
+        ("C:\\My ComfyUI", "python -m pip list", r".\python_embeded\python.exe -m pip list"),
+        ("D:\\", "python -m pip list", r'"C:\My ComfyUI\python_embeded\python.exe" -m pip list'),
     ],
 )  # fmt: skip
 def test_paths_below_the_current_folder_are_relative(
     monkeypatch: pytest.MonkeyPatch, here: str, command: str, shown: str
 ) -> None:
     monkeypatch.setattr(os, "getcwd", lambda: here)
+    monkeypatch.setattr(sys, "argv", ["tritonwin.pyz"])
+    monkeypatch.setattr(sys, "executable", "C:\\My ComfyUI\\python_embeded\\python.exe")
     assert invocation.typed(command) == shown

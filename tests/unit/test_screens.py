@@ -72,7 +72,7 @@ def passed(name: str, title: str) -> RungResult:
 def of_ladder(broken: str | None) -> Show:
     """A ladder on a machine without a GPU; `broken`: the rung that fails."""
     results = []
-    for number, rung in enumerate(records.load().rung):
+    for number, rung in enumerate(records.load().rung[:20]):  # those that come will not matter
         state: RungState = "passed" if number < 8 else "not-applicable"
         plain = replace(passed(rung.id, rung.title), state=state)
         if rung.id == broken:

@@ -75,6 +75,19 @@ def test_links_lead_to_pages(page: str) -> None:
         assert Path(there).as_posix() in PAGES, target
 
 
+def test_addresses_have_the_form_of_addresses() -> None:
+    """They are not asked: a site of others may be away."""
+    found = {
+        a
+        for text in PAGES.values()
+        for a in re.findall(r"\]\((https?:[^)]*)\)|<(https?:[^>]*)>", text)
+    }
+    addresses = {one or other for one, other in found}
+    assert len(addresses) > 30
+    form = r"https://(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?:/[\w.~%/+-]*)?(?:\?[\w=&%.-]+)?(?:#[\w.-]+)?"
+    assert [a for a in sorted(addresses) if not re.fullmatch(form, a)] == []
+
+
 def test_what_is_named_is_linked() -> None:
     ids = {"cpu-only-torch": "problems/cpu-only-torch.md", "rule:dlfcn": "patch/dlfcn.md"}
     text = "# `cpu-only-torch`\n\nSee `cpu-only-torch`, [`rule:dlfcn`](x.md), `rule:dlfcn` and `dlfcn`.\n"

@@ -77,7 +77,7 @@ def staged(machine: Machine, plot: Plot, pyz: Path) -> tuple[Environment, Prompt
 def commands(printed: str) -> Iterator[str]:
     """The commands to copy: alone in an indented line, or behind a colon."""
     for line in printed.splitlines():
-        if found := re.fullmatch(r" {6}(\S.*)|[^:]*: (\.\\\S*python\.exe .*)", line):
+        if found := re.fullmatch(r"[^:]*: (\.\\\S*python\.exe .*)| {6}(\S.*)", line):
             yield found[1] or found[2]
 
 

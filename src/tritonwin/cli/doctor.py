@@ -156,5 +156,7 @@ def _print_issue(facts: Facts, checks: Sequence[Check], log: Path | None) -> Non
             # an issue takes the end alone, which is far less than a block; no size fills the memory
             text = redactor.text("".join(deque(text_blocks(stream), maxlen=2)))
     safe = snapshots.redacted(facts, redactor)
+    # others read it: how tritonwin was started here says nothing to them, and may hold a name
+    shown = view.of_diagnosis(safe, diagnose(safe, checks), here=False)
     # not click.echo, which takes a console of ASCII for one of UTF-8
-    sys.stdout.write(issue(view.of_diagnosis(safe, diagnose(safe, checks)), text))
+    sys.stdout.write(issue(shown, text))

@@ -90,8 +90,11 @@ def spoken(text: str) -> str:
 def typed(command: str) -> str:
     """The command as it is to be typed here, with paths below the current folder relative to it.
 
-    A relative path needs no quotes for the folders above, and is a program in PowerShell too.
+    A relative path needs no quotes for the folders above, and is a program in PowerShell too. A
+    `python` of which no more is known is the one that somebody gave the single file to.
     """
+    if command.startswith("python -") and sys.argv[0].endswith((".pyz", ".bat")):
+        command = (word(sys.executable) or "python") + command.removeprefix("python")
     try:
         here = os.getcwd()  # noqa: PTH109 - the text alone counts
     except OSError:

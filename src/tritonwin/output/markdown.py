@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tritonwin import __version__
-from tritonwin.output.blocks import EVIDENCE, Block, Fold, Prose, Section
+from tritonwin.output.blocks import EVIDENCE, Block, CodeBlock, Fold, Prose, Section
 from tritonwin.output.documents import VerifyReport
 from tritonwin.output.text import printable
 from tritonwin.output.view import RUNGS, STATE_WORDS, View, proof_verdict
@@ -67,7 +67,7 @@ def _findings(view: View) -> Iterator[str]:
         yield view.headline
     for section in found[:_MOST]:
         yield _heading(section)
-        yield from _evidence(section.body)
+        yield from _told((*section.body, *section.remedy))
     yield from map(_heading, found[_MOST:])
     for failed in view.checks.short if view.checks else ():
         yield f"- {inline(''.join(span.text for span in failed.spans))}"
@@ -77,12 +77,18 @@ def _heading(section: Section) -> str:
     return f"- **{section.label}** `{section.name}`: {inline(section.title)}"
 
 
-def _evidence(blocks: Iterable[Block]) -> Iterator[str]:
+def _told(blocks: Iterable[Block]) -> Iterator[str]:
+    """The evidence, also what is folded, and the remedy that a screen shows."""
     for block in blocks:
-        if isinstance(block, Fold):
-            yield from _evidence(block.blocks)
-        elif isinstance(block, Prose) and block.label == EVIDENCE:
-            yield f"  - {inline(block.text)}"
+        match block:
+            case Prose(label=label, text=text) if label == EVIDENCE:
+                yield f"  - {inline(text)}"
+            case Prose(label="help: ", text=text):
+                yield f"  - help: {inline(text)}"
+            case CodeBlock(text=text, command=True):
+                yield f"  - {inline(text)}"
+            case Fold(blocks=inner):
+                yield from _told(each for each in inner if getattr(each, "label", "") == EVIDENCE)
 
 
 def _folded(title: str, text: str, room: int) -> Iterator[str]:
