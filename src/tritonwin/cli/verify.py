@@ -121,6 +121,7 @@ def command(
     scribe = proof.Scribe(
         facts=facts,
         arch=setting.arch,
+        chip=setting.chip,
         ladder=whole,
         files=reports,
         redactor=Redactor.this_machine(),

@@ -99,6 +99,7 @@ class VerifyReport(TargetDocument):
 
     schema: Literal["tritonwin.verify/1"] = "tritonwin.verify/1"
     arch: int  # what kernels were compiled for: 89
+    chip: str | None = None  # and of AMD: "gfx1100"
     proven: bool
     verdict: Verdict | None = None  # None while it is not complete
     rungs: tuple[RungResult, ...]
@@ -106,6 +107,10 @@ class VerifyReport(TargetDocument):
     machine: dict[str, str] = field(default_factory=dict)  # "GPU": "NVIDIA H100 (9.0)"
     when: str | None = None  # ISO 8601, UTC
     complete: bool = True  # False in a report that is written while rungs are still tried
+
+    @property
+    def built_for(self) -> str:
+        return f"sm_{self.arch}" + (f", {self.chip}" if self.chip else "")
 
 
 @dataclass(frozen=True, kw_only=True)

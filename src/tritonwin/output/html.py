@@ -115,7 +115,7 @@ def proof_page(report: VerifyReport) -> str:
         for rung in report.rungs
         if RUNGS[rung.state][1] in by_tone
     )
-    machine = _listed((*report.machine.items(), ("kernels for", f"sm_{report.arch}")))
+    machine = _listed((*report.machine.items(), ("kernels for", report.built_for)))
     fold = (Fold(f"{len(left)} that were not tried", (Table(left),)),) if left else ()
     return page(
         schema=report.schema,

@@ -118,7 +118,7 @@ def _tables(report: VerifyReport) -> Iterator[str]:
     yield ""
     yield "| | |"
     yield "| --- | --- |"
-    for name, value in {**report.machine, "kernels compiled for": f"sm_{report.arch}"}.items():
+    for name, value in {**report.machine, "kernels compiled for": report.built_for}.items():
         yield f"| {_cell(name)} | {_cell(value)} |"
     yield ""
     yield "| | rung | result | s | seen |"

@@ -163,11 +163,18 @@ WRITERS: dict[str, Callable[[VerifyReport], str]] = {
 
 
 def verify_report(
-    facts: Facts, proof: Proof, arch: int, *, ladder: int = 0, complete: bool = True
+    facts: Facts,
+    proof: Proof,
+    arch: int,
+    *,
+    chip: str | None = None,
+    ladder: int = 0,
+    complete: bool = True,
 ) -> VerifyReport:
     return VerifyReport(
         target=target_of(facts.target),
         arch=arch,
+        chip=chip,
         proven=proof.verdict == "proven" and complete,
         verdict=proof.verdict if complete else None,
         complete=complete,
@@ -183,13 +190,14 @@ class Scribe:
     """Writes the reports of a climb while it goes on, so that one that is ended leaves something.
 
     Attributes:
-        arch: what kernels are compiled for: 89.
+        arch: what kernels are compiled for: 89; `chip` of AMD: "gfx1100".
         ladder: how many rungs there are.
         redactor: takes out of the reports what is private.
     """
 
     facts: Facts
     arch: int
+    chip: str | None = None
     ladder: int
     files: tuple[Path, ...]
     redactor: Redactor
@@ -207,7 +215,9 @@ class Scribe:
         return self._write(proof, complete=True)
 
     def _write(self, proof: Proof, *, complete: bool) -> VerifyReport:
-        report = verify_report(self.facts, proof, self.arch, ladder=self.ladder, complete=complete)
+        report = verify_report(
+            self.facts, proof, self.arch, chip=self.chip, ladder=self.ladder, complete=complete
+        )
         public = self.redactor.record(report)
         for file in self.files:
             write_report(public, file)
