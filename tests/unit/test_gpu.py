@@ -154,7 +154,7 @@ def test_no_driver_on_windows(tmp_path: Path) -> None:
     by_vendor = {d.vendor: (d.version, d.error) for d in found}
     assert by_vendor == {
         "nvidia": ("581.57", "nvcuda.dll was not found"),
-        "amd": ("32.0.21025.10016", "amdhip64_6.dll or _7.dll was not found in System32"),
+        "amd": ("32.0.21025.10016", None),
         "intel": ("31.0.101.5", None),
     }
 
@@ -219,6 +219,22 @@ def test_amds_runtime(
     ] == gpus
     (amd,) = (d for d in drivers if d.vendor == "amd")
     assert (amd.version, (amd.hip, amd.error)) == ("32.0.21025.10016", driver)
+
+
+def test_amds_runtime_is_not_asked_beside_an_nvidia_gpu(
+    hip: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_module, "_with_hip", lambda *_: pytest.fail("asked"))
+    gpus, _ = read_gpus(fake_host(hip, {"SystemRoot": str(hip)}, registry(NVIDIA, RAPHAEL)))
+    assert [gpu.vendor for gpu in gpus] == ["nvidia", "amd"]
+
+
+def test_a_radeon_without_hip(tmp_path: Path) -> None:
+    gpus, drivers = read_gpus(fake_host(tmp_path, {"SystemRoot": str(tmp_path)}, registry(AMD)))
+    assert [gpu.architecture for gpu in gpus] == ["gfx1100"]
+    assert {d.vendor: d.error for d in drivers}["amd"] == (
+        "amdhip64_6.dll or _7.dll was not found in System32"
+    )
 
 
 def test_the_table_of_chips() -> None:

@@ -143,7 +143,8 @@ def read_gpus(host: Host, timeout: float = 10) -> tuple[tuple[Gpu, ...], tuple[D
     shown = {gpu.name.removesuffix(_ZLUDA).strip() for gpu in gpus}
     gpus += tuple(gpu for gpu, _ in others if gpu.name not in shown)
     drivers = {each.vendor: each for _, each in reversed(others)}
-    if "amd" in drivers and host.windows:
+    # beside an NVIDIA GPU programs take that one, and AMD's is the processor's
+    if "amd" in drivers and host.windows and not any(gpu.vendor == "nvidia" for gpu in gpus):
         gpus, drivers["amd"] = _with_hip(gpus, drivers["amd"], host, timeout)
     return tuple(replace(gpu, index=i) for i, gpu in enumerate(gpus)), (driver, *drivers.values())
 
@@ -161,10 +162,8 @@ def _with_hip(
         return gpus, replace(driver, error=error)
     shown = [Gpu(index=0, vendor="amd", source=str(path), **gpu) for gpu in answer["gpus"]]
     names = {gpu.name for gpu in shown}
-    nvidia = (gpu for gpu in gpus if gpu.vendor == "nvidia")
-    others = (gpu for gpu in gpus if gpu.vendor != "nvidia")
-    rest = (gpu for gpu in others if gpu.name.removesuffix(_ZLUDA).strip() not in names)
-    found = (*nvidia, *shown, *rest)
+    rest = (gpu for gpu in gpus if gpu.name.removesuffix(_ZLUDA).strip() not in names)
+    found = (*shown, *rest)
     return found, replace(driver, hip=answer.get("hip"), error=answer["error"])
 
 
