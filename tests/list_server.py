@@ -114,6 +114,8 @@ class ListServer:
             return replace(reply, headers=headers)
         size = len(reply.body)
         first = int(part[1]) if part[1] else max(0, size - int(part[2]))
+        if first >= size:
+            return Reply(status=416)
         last = min(int(part[2]), size - 1) if part[1] and part[2] else size - 1
         headers["Content-Range"] = f"bytes {first}-{last}/{size}"
         return Reply(reply.body[first : last + 1], 206, headers)

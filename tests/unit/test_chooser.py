@@ -18,7 +18,7 @@ from tritonwin.support.chooser import Chosen, SetChooser, choose
 from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
 from tritonwin.support.sources import Sources
-from tritonwin.support.wheel_files import WheelContent
+from tritonwin.support.wheel_files import CompiledModule, WheelContent
 
 INDEX = "https://example.org/simple"
 HASH = "0" * 64
@@ -118,6 +118,46 @@ def test_unhashed_when_allowed_and_what_pip_ignores() -> None:
     odd = link(TW.format("3.5.1.post24"), sha256=None, requires_python="nonsense")
     chosen = choose(Requirement("triton-windows"), [odd], needs(), allow_unhashed=True)
     assert chosen.link is odd
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        (WheelContent(requires=()), ""),
+        (WheelContent(), "looked into after the download"),
+        (WheelContent(requires=(), modules=(CompiledModule(file="a.pyd", whole=True),)), ""),
+        (
+            WheelContent(requires=(), modules=(CompiledModule(file="a.pyd"),)),
+            "GPU code is known after the download",
+        ),
+    ],
+)
+def test_what_is_known_after_the_download_is_said(content: WheelContent, note: str) -> None:
+    taken = link(SAGE.format("2.2.0+cu128torch2.9.0"))
+    chosen = choose(Requirement("sageattention"), [taken], needs(), content_of=lambda _: content)
+    assert chosen.link is taken
+    assert note in " ".join(chosen.choice.notes)
+    assert bool(note) is bool(chosen.choice.notes)
+
+
+def test_wheels_are_read_within_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together, however many there are; the steps are said."""
+    read: list[float] = []
+
+    def slow(_: WheelLink, seconds: float) -> WheelContent:
+        read.append(seconds)
+        monkeypatch.setattr(chooser.time, "monotonic", lambda: 50.0 * len(read))
+        return WheelContent(wrong="it is damaged")
+
+    monkeypatch.setattr(chooser.time, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(chooser, "look_into", slow)
+    said: list[str] = []
+    asked = SetChooser(facts=HEALTHY, sources=Sources(say=said.append))
+    files = (SAGE.format(f"2.{n}.0+cu128torch2.9.0") for n in range(5))
+    contents = [asked.content_of(link(file)) for file in files]
+    assert read == [120.0, 70.0, 20.0]
+    assert [content.wrong is None for content in contents] == [False] * 3 + [True] * 2
+    assert len(said) == 3
 
 
 BEST = [

@@ -102,6 +102,24 @@ def test_what_a_killed_one_left_is_taken_away_by_the_next(address: str, tmp_path
 
 
 @pytest.mark.parametrize(
+    ("left", "asked"),
+    [(CONTENT[:2000], [206]), (CONTENT, [416, 200]), (b"damaged", [206, 200]), (b"", [200])],
+)
+def test_what_a_killed_one_left_is_gone_on_with(
+    server: ListServer, tmp_path: Path, left: bytes, asked: list[int]
+) -> None:
+    """Where it does not belong to the file, that is fetched from the beginning."""
+    server.replies = {"/ok": Reply(CONTENT)}
+    (tmp_path / f"{SHA}.part").write_bytes(left)
+    (tmp_path / f"{'0' * 64}.part").write_bytes(b"of another file")
+    to = tmp_path / "f"
+    download.fetch(f"{server.address}/ok", to, sha256=SHA, parts=tmp_path)
+    assert to.read_bytes() == CONTENT
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f", "held"]
+    assert [status for _, status in server.asked] == asked
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "http://example.org/x.whl",

@@ -20,7 +20,6 @@ from wheel_files import make_wheel
 from tritonwin.cli.app import run
 from tritonwin.journal import faults
 from tritonwin.support.lists import ListTable, PackageLists, Place
-from tritonwin.system import scratch
 
 SAGE = "sageattention-1.0.6-py3-none-any.whl"
 WHEEL = f"/files/{SAGE}"
@@ -32,11 +31,10 @@ posix = pytest.mark.skipif(os.name == "nt", reason="signals and mounts of POSIX"
 class Scene:
     server: ListServer
     target: TargetEnvironment
-    temporary: Path
+    downloads: Path
     words: tuple[str, ...]
 
     def run(self, *more: str) -> int:
-        scratch.sweep.cache_clear()
         return run([*self.words, *more])
 
     def start(self, code: str = "", **variables: str) -> subprocess.Popen[str]:
@@ -64,17 +62,14 @@ def scene(
     row = PackageLists(name="sageattention", places=("mirror",))
     table = as_toml(ListTable(torch=server.address, places=(place,), packages=(row,)))
     (tmp_path / "lists.toml").write_text(table)
-    (tmp_path / "tmp").mkdir()
     for name, value in {
         "NO_PROXY": "*",
         "PIP_NO_INDEX": "1",
         "TRITONWIN_LISTS": str(tmp_path / "lists.toml"),
-        "TMPDIR": str(tmp_path / "tmp"),
     }.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("tempfile.tempdir", None)
     words = ("install", "sageattention", "--python", str(target_with_pip.python))
-    return Scene(server, target_with_pip, tmp_path / "tmp", words)
+    return Scene(server, target_with_pip, tmp_path / "home" / "downloads", words)
 
 
 def in_the_middle(scene: Scene, process: subprocess.Popen[str]) -> None:
@@ -89,7 +84,7 @@ def in_the_middle(scene: Scene, process: subprocess.Popen[str]) -> None:
 @posix
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_ended_during_the_download(scene: Scene, how: signal.Signals) -> None:
-    """Ctrl-C leaves nothing; what a killed one left goes with the next run, which installs."""
+    """Ctrl-C leaves nothing; with what a killed one left the next run goes on, and installs."""
     before = scene.target.files()
     page = scene.server.replies[WHEEL]
     scene.server.replies[WHEEL] = Reply(page.body, pause=0.05)
@@ -103,13 +98,17 @@ def test_ended_during_the_download(scene: Scene, how: signal.Signals) -> None:
     assert process.returncode == status, said
     assert "Traceback" not in said
     assert scene.target.files() == before
-    assert bool(list(scene.temporary.iterdir())) is (how is signal.SIGKILL)
+    parts = [part.stat().st_size for part in scene.downloads.glob("*.part")]
+    assert bool(parts) is (how is signal.SIGKILL)
     scene.server.replies[WHEEL] = page
+    scene.server.sent.clear()
     with scene.start() as again:
         said = "".join(again.communicate(timeout=120))
     assert again.returncode == 0, said
     assert scene.installed()
-    assert list(scene.temporary.iterdir()) == []
+    assert [path.name for path in scene.downloads.iterdir()] == ["held"]
+    # the rest, and the parts that are read before
+    assert scene.server.sent[WHEEL] <= len(page.body) - sum(parts) + 2**19
     assert run(["undo", "--yes"]) == 0
     assert scene.target.files() == before
 
@@ -132,15 +131,16 @@ def test_killed_during_the_installation(scene: Scene, point: int) -> None:
 
 @pytest.fixture
 def full_disk(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A disk for temporary files with room for half of the wheel."""
+    """A disk for downloads with room for half of the wheel."""
+    scene.downloads.mkdir(parents=True)
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(scene.temporary)],
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(scene.downloads)],
         capture_output=True, check=False,
     )  # fmt: skip
     if mounted.returncode:
         pytest.skip(f"no disk can be mounted here: {mounted.stderr!r}")
     yield
-    subprocess.run(["umount", "--lazy", str(scene.temporary)], check=True)
+    subprocess.run(["umount", "--lazy", str(scene.downloads)], check=True)
 
 
 @posix
@@ -153,7 +153,7 @@ def test_a_disk_that_is_full_in_the_middle(scene: Scene) -> None:
     assert "error: the disk is full:" in said
     assert "help:  Make room, and run it again." in said
     assert scene.target.files() == before
-    assert list(scene.temporary.iterdir()) == []
+    assert [path.name for path in scene.downloads.iterdir()] == ["held"]
 
 
 LIMIT = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795000000"}

@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.message import Message
@@ -27,7 +27,8 @@ from tritonwin import __version__
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.tree import file_hash
-from tritonwin.system.files import is_file
+from tritonwin.system.access import hold
+from tritonwin.system.files import is_file, names_in
 from tritonwin.system.scratch import scratch_folder
 from tritonwin.system.waiting import GaveUpError, by_the_clock
 
@@ -181,53 +182,104 @@ def fetch(
     limit: int = 8 * 1024**3,
     timeout: float = 3600.0,
     progress: Callable[[int], None] | None = None,
+    parts: Path | None = None,
 ) -> None:
     """Write the content of an address to the file `to`, which appears only when the hash is right.
 
     Processes that fetch the same file do not disturb each other: each writes in a folder of its own
-    beside it, and the next one removes what a killed one left.
+    beside it, and the next one removes what a killed one left, or goes on with it.
 
     Args:
         sha256: None where none is known and the user allowed that.
         timeout: seconds for the whole transfer.
         progress: called with the bytes that have come so far.
+        parts: a folder on the same disk; a process that is killed leaves there what has come.
 
     Raises:
         DownloadError: as for `read`, or the content has another hash.
     """
-    digest, done = hashlib.sha256(), 0
-    with scratch_folder(to.parent) as folder:
-        part = folder / "part"
-        with part.open("wb") as stream:
-            attempts = _ATTEMPTS if sha256 else 1  # only a hash shows that parts are of one file
-            for start, block in _resumed(url, limit, timeout, attempts):
-                if start < done:  # from the beginning again
-                    stream.seek(0)
-                    stream.truncate()
-                    digest = hashlib.sha256()
-                stream.write(block)
-                digest.update(block)
-                done = start + len(block)
-                if progress:
-                    progress(done)
-        if sha256 is not None and digest.hexdigest() != sha256.lower():
-            raise DownloadError(
-                f"{without_secrets(url)} has the hash {digest.hexdigest()}, not {sha256}",
-                "It was damaged on its way, or replaced. Do not install it.",
-            )
+    with _part(to, parts, sha256) as part:
+        kept = is_file(part)
+        while True:
+            try:
+                found = _fill(part, _resumed(url, limit, timeout, sha256, part), progress)
+                if sha256 is not None and found != sha256.lower():
+                    raise DownloadError(
+                        f"{without_secrets(url)} has the hash {found}, not {sha256}",
+                        "It was damaged on its way, or replaced. Do not install it.",
+                    )
+                break
+            except NoAnswerError:
+                raise
+            except DownloadError:
+                if not kept:
+                    raise
+                kept = False  # what was kept may be the fault
+                part.unlink()
         try:
             part.replace(to)
         except PermissionError:  # on Windows: another process was quicker, and has it open
-            if not is_file(to) or file_hash(to) != digest.hexdigest():
+            if not is_file(to) or file_hash(to) != found:
                 raise
 
 
-def _resumed(url: str, limit: int, timeout: float, attempts: int) -> Iterator[tuple[int, bytes]]:
-    """The content in blocks with their places; a transfer that breaks off is taken up there.
+@contextmanager
+def _part(to: Path, parts: Path | None, sha256: str | None) -> Iterator[Path]:
+    """A file for what comes, gone after the block; in `parts` it stays if this process is killed.
 
+    One process at a time has that folder; it takes away the parts of other files that were left.
+    """
+    held = hold(parts / "held") if parts and sha256 else None
+    if parts is None or held is None:
+        with scratch_folder(to.parent) as folder:
+            yield folder / "part"
+        return
+    part = parts / f"{sha256}.part"
+    try:
+        for name in names_in(parts):
+            if name.endswith(".part") and name != part.name:
+                (parts / name).unlink()
+        yield part
+    finally:
+        with suppress(OSError):  # on Windows a virus scanner may have it open
+            part.unlink(missing_ok=True)
+        os.close(held)
+
+
+def _fill(
+    part: Path,
+    blocks: Iterator[tuple[int, bytes]],
+    progress: Callable[[int], None] | None,
+) -> str:
+    """Write the blocks behind what the file holds, or from its beginning; its hash."""
+    digest, done = hashlib.sha256(), 0
+    with part.open("a+b") as stream:
+        stream.seek(0)
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+            done += len(block)
+        for start, block in blocks:
+            if start < done:  # from the beginning again
+                stream.truncate(0)
+                digest = hashlib.sha256()
+            stream.write(block)
+            digest.update(block)
+            done = start + len(block)
+            if progress:
+                progress(done)
+    return digest.hexdigest()
+
+
+def _resumed(
+    url: str, limit: int, timeout: float, sha256: str | None, part: Path
+) -> Iterator[tuple[int, bytes]]:
+    """The content in blocks with their places, behind what the file holds.
+
+    A transfer that breaks off is taken up there, where a hash shows that the parts are of one file.
     From a server that sends no rest it comes from the beginning again.
     """
-    done, until = 0, time.monotonic() + timeout
+    attempts = _ATTEMPTS if sha256 else 1
+    done, until = part.stat().st_size if is_file(part) else 0, time.monotonic() + timeout
     for left in reversed(range(attempts)):
         said, start = Message(), done
         headers = {"Range": f"bytes={start}-"} if start else {}

@@ -7,6 +7,7 @@ beginnings of its compiled modules.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import io
 import re
 import tempfile
@@ -30,6 +31,8 @@ from tritonwin.support.download import DownloadError, NoAnswerError, NoRangesErr
 from tritonwin.support.links import WheelLink
 from tritonwin.support.versions import parse
 from tritonwin.support.wheels import WheelName, WheelNameError, read
+from tritonwin.system.data_folder import data_folder
+from tritonwin.system.host import Host
 from tritonwin.system.scratch import scratch_folder
 
 MACHINES = {"win_amd64": "AMD64", "win_arm64": "ARM64"}  # of tags, and of modules
@@ -37,6 +40,7 @@ METADATA_LIMIT = 4 * 2**20  # bytes of a METADATA; torch's has 30,000
 _INFO_LIMIT = 64 * 2**20  # bytes of any other file of the metadata: RECORD
 _LARGEST = 8 * 2**30  # bytes of one file: a library of torch has 1.5 GiB
 _MOST = 32 * 2**30  # bytes of all files together
+_DOWNLOADS = "downloads"  # below the data folder
 _MOST_READ = 900_000  # bytes of a wheel on a server
 _SECONDS = 30.0
 _RECORD_LIMIT = 2**20
@@ -230,9 +234,16 @@ def _modules(wheel: zipfile.ZipFile) -> Iterator[CompiledModule]:
 
 @cache
 def _folder() -> Path:
-    """A folder for the wheels that this process fetched, gone at its end."""
+    """A folder for the wheels that this process fetched, gone at its end.
+
+    Where tritonwin keeps its data, if that can be: what a killed process fetched is found there.
+    """
     stack = ExitStack()
     atexit.register(stack.close)
+    with contextlib.suppress(OSError):
+        downloads = data_folder(Host.this_machine().env) / _DOWNLOADS
+        downloads.mkdir(parents=True, exist_ok=True)
+        return stack.enter_context(scratch_folder(downloads))
     return stack.enter_context(scratch_folder())
 
 
@@ -256,7 +267,8 @@ def obtain(
         key = (location, sha256)
         if key not in _fetched:
             to = Path(tempfile.mkdtemp(dir=_folder()), read(location).file)
-            download.fetch(location, to, sha256=sha256, progress=progress)
+            parts = _folder().parent if _folder().parent.name == _DOWNLOADS else None
+            download.fetch(location, to, sha256=sha256, progress=progress, parts=parts)
             _fetched[key] = to
         path = _fetched[key]
     if (wrong := content_of(path, deep=False).wrong) is not None:
