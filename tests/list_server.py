@@ -140,8 +140,9 @@ def list_server(*, tls: bool = False) -> Iterator[ListServer]:
             body = reply.body[: reply.cut]
             with suppress(OSError):  # a client that has enough closes the connection
                 for start in range(0, len(body), _SENT):
-                    self.wfile.write(body[start : start + _SENT])
-                    served.sent[self.path] += len(body[start : start + _SENT])
+                    piece = body[start : start + _SENT]
+                    served.sent[self.path] += len(piece)  # before the client can look
+                    self.wfile.write(piece)
                     time.sleep(reply.pause)
 
         def log_message(self, *args: object) -> None:
