@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from faults import Seed
+from repairs import USER, Repair, state
 from test_doctor import doctor
-from test_fix import USER, Repair, state
 from test_verify import only, verify
 from winlane import Environment, Lane, Machine, standins
 from winlane.resources import WHEELS
