@@ -19,7 +19,7 @@ def main() -> int:
             pass
         else:
             return 0
-    gc.set_threshold(50_000)  # most of what is made at the start stays: a tenth of fix's time
+    gc.set_threshold(200_000)  # what is made at the start stays: a tenth of the time of `fix`
     try:
         from tritonwin.cli.app import run
 

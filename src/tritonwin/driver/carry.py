@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tritonwin.driver.payload import cuda, hip
-from tritonwin.driver.payload.sources import UnknownDriverError, read_module
 from tritonwin.driver.records import BackendDriver, DriverOutcome
 from tritonwin.facts.torch_triton import version_of
 from tritonwin.journal import undo
@@ -16,7 +14,6 @@ from tritonwin.patch.session import PatchSession
 from tritonwin.system import process
 from tritonwin.system.files import read_text
 
-_CHECKS = {"nvidia": cuda.check, "amd": hip.check}
 _RESTART = "Programs that are running keep the driver that they loaded; restart them."
 
 
@@ -26,10 +23,15 @@ def read_backends(package: Path) -> tuple[BackendDriver, ...]:
 
 
 def _read_backends(package: Path) -> Iterator[BackendDriver]:
-    for name, check in _CHECKS.items():
+    for name in ("nvidia", "amd"):
         text = read_text(package / "backends" / name / "driver.c")
         if text is None:
             continue
+        # most of what `fix` would import otherwise where there is nothing to check
+        from tritonwin.driver.payload import cuda, hip
+        from tritonwin.driver.payload.sources import UnknownDriverError, read_module
+
+        check = {"nvidia": cuda.check, "amd": hip.check}[name]
         try:
             check(read_module(text))
         except UnknownDriverError as error:

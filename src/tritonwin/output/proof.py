@@ -19,7 +19,6 @@ from rich.text import Text
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.output import html, markdown
 from tritonwin.output.blocks import Block, Prose, Span, line, named
 from tritonwin.output.documents import VerifyReport, target_of
 from tritonwin.output.machine import described
@@ -151,13 +150,25 @@ def of_proof(results: Sequence[RungResult], *, broken: bool = True) -> Iterator[
             yield Prose(f"{len(names)}: {', '.join(names)}", label, _NAMES, tone, 2)
 
 
+def _markdown(report: VerifyReport) -> str:
+    from tritonwin.output import markdown  # `fix` shows proofs and writes no report
+
+    return markdown.proof(report)
+
+
+def _html(report: VerifyReport) -> str:
+    from tritonwin.output import html
+
+    return html.proof_page(report)
+
+
 def _json(report: VerifyReport) -> str:
     return json.dumps(to_json(report), indent=2) + "\n"
 
 
 WRITERS: dict[str, Callable[[VerifyReport], str]] = {
-    ".md": markdown.proof,
-    ".html": html.proof_page,
+    ".md": _markdown,
+    ".html": _html,
     ".json": _json,
 }
 

@@ -57,6 +57,7 @@ _VARIABLE = re.compile(r"[.\u2026]+|%(?![0-9a-f]{2})\w+%?|[$~{@*].*", re.IGNOREC
 _LONG = 4000
 _BREAK = re.compile(r"(?<=\\n)(?=  |\\n|\[|File |Traceback)")
 _BLOCK = 60  # lines
+_SHORT = 200  # a text of a report that may come again
 _SHORTEST = 3  # letters of a name that is sought in every path
 _PROGRAMS = (".dll", ".exe", ".lib", ".py", ".pyd", ".so")
 T = TypeVar("T")
@@ -243,6 +244,7 @@ class Redactor:
             dict.fromkeys(p for n in names if (p := _plain(n)) not in TABLE.system_accounts)
         )
         self._numbers: dict[str, dict[str, int]] = {}
+        self._done: dict[str, str] = {}  # a report repeats names of fields and paths
         known = {"user": self._names, "host": identity.hosts, "domain": identity.domains}
         for kind, listed in known.items():
             for name in listed:
@@ -273,7 +275,11 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text without secrets, names and identifiers. JSON stays valid JSON."""
-        return self._rules.replace(text, self._replacement)
+        if len(text) > _SHORT:
+            return self._rules.replace(text, self._replacement)
+        if text not in self._done:
+            self._done[text] = self._rules.replace(text, self._replacement)
+        return self._done[text]
 
     def _replacement(self, found: _Found, spelled: str) -> str:
         if found.kind == "user":
