@@ -1,4 +1,7 @@
-"""Let Triton's driver run in Python: for problems whose usual repair needs more than is here."""
+"""Let Triton's driver run in Python: for problems whose usual repair needs more than is here.
+
+The driver and its hook take a while to import, and few plans need them.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from tritonwin.driver.carry import read_backends
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Interpreter
-from tritonwin.patch.hook import install
 from tritonwin.problems import checks
 from tritonwin.problems.records import Problem
 from tritonwin.remedies.context import ApplyContext, PlanContext
@@ -32,6 +33,9 @@ def family() -> frozenset[str]:
 
 
 def plan_driver(context: PlanContext) -> SwitchDriver:
+    from tritonwin.driver.carry import read_backends
+    from tritonwin.patch.hook import install
+
     triton = context.facts.triton
     if triton is None or triton.namespace:
         raise CannotRemedyError("there is no Triton whose driver could run in Python")
@@ -69,6 +73,8 @@ def instead_of(
 
 def apply_driver(change: SwitchDriver, context: ApplyContext) -> None:
     """Write the hook, or into the hook that is there."""
+    from tritonwin.patch.hook import install
+
     del change
     target = _with_site(context.target)
     there = install.find(target)
