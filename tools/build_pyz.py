@@ -136,6 +136,7 @@ def build(target: Path) -> None:
         contents = dict(of_tritonwin())
         for wheel in wheels(Path(folder)):
             contents.update(of_wheel(wheel))
+    target.parent.mkdir(parents=True, exist_ok=True)
     for file in (target, target.with_suffix(".bat")):
         write(contents, file)
         write_hash(file)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Build the documentation site: pages of docs/ and pages that follow from data, in build/site.
 
-    python tools/build_site.py               needs the dependency group "docs"
+    python tools/build_site.py               in `.venv-docs`, which it makes
     python tools/build_site.py --pages       only put the pages together, in build/docs
 
 Links to files outside of docs/ lead to the page that stands for them or become plain text. mkdocs
@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import dev
 import site_pages
 
 from tritonwin.system import toml
@@ -195,7 +196,9 @@ def main(args: Sequence[str]) -> int:
     configuration = assemble()
     if "--pages" in args:
         return 0
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f"]
+    if Path(sys.prefix) != dev.DOCS.folder:  # it cannot be made while it runs
+        dev.DOCS.make()
+    command = [str(dev.DOCS.python), "-m", "mkdocs", "build", "--strict", "-f"]
     quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
         [*command, str(configuration)], check=False, timeout=SECONDS, cwd=ROOT, env=quiet

@@ -68,10 +68,10 @@ def doctor() -> Iterator[str]:
 
 
 def proof() -> Iterator[str]:
-    """The end of `fix` in the story: the rungs that passed, and the verdict."""
+    """The end of `fix` in the story: the rungs that passed, the verdict, undo and guard."""
     lines = STORY.read_text("utf-8").splitlines()
     first = next(n for n, line in enumerate(lines) if line.startswith("  ok "))
-    last = next(n for n, line in enumerate(lines) if line.startswith("Proven"))
+    last = next(n for n, line in enumerate(lines) if " guard on " in line)
     yield from (line.partition("  (")[0] for line in lines[first : last + 1])
 
 

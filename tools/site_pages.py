@@ -196,7 +196,9 @@ def _examples(problem: str) -> Sequence[str]:
 
 _APP = """\
 `doctor` changes nothing. `fix` shows its plan first and asks. `verify` proves the result.
-`{start} undo` restores what was there. Close the application before `fix`."""
+`{start} undo` restores what was there. Close the application before `fix`.
+
+Or put `tritonwin.bat` into that folder and double-click it: [a page](../ui.md) does the same."""
 
 
 def app_page(app: Mapping[str, Any]) -> str:
@@ -209,6 +211,8 @@ def app_page(app: Mapping[str, Any]) -> str:
     blocks += [
         "\n".join(lines),
         _APP.format(start=start),
+        "So that no update or custom node replaces what was proven ([guard](../guard.md)):",
+        f"    {start} guard on",
         "SageAttention or FlashAttention in the build that fits:",
         f"    {start} install sageattention --dry-run\n    {start} install flash-attn --dry-run",
     ]

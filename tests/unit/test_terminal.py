@@ -97,6 +97,13 @@ def test_doctor_says_how_fix_is_asked(
     assert f"\n      {command}\n" in capsys.readouterr().out
 
 
+def test_a_package_that_is_missing_is_not_called_ok(capsys: pytest.CaptureFixture[str]) -> None:
+    print_view(of_diagnosis(facts := changed(MISSING, torch=None), diagnose(facts, CHECKS)))
+    out = capsys.readouterr().out
+    assert re.search(r"^  torch +- +not installed$", out, re.MULTILINE)
+    assert re.search(r"^  Triton +problem +not installed$", out, re.MULTILINE)
+
+
 def test_a_snapshot_gets_no_command_of_this_machine(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

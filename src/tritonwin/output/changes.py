@@ -100,7 +100,8 @@ def _details(change: Change) -> Iterator[tuple[Span, ...]]:
     ]
     if len(others) > _FEW:
         rows.append(("", f"and {len(others) - _FEW} more, see --json"))
-    yield from ((Span(name, "faint"), Span(text, "faint")) for name, text in rows)
+    for name, text in rows:
+        yield Span(f"{name}:" if name else "", "faint"), Span(text, "faint")
 
 
 def _much(count: int | None) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tritonwin.facts.records import Facts, Gpu
 from tritonwin.output.text import size
 
+ABSENT = "not installed"
 _COMPILERS = {"tinycc": "TinyCC", "cl": "Visual C++"}
 
 
@@ -17,7 +18,7 @@ def layers(facts: Facts) -> dict[str, str]:
         "driver": _gpu(facts),
         "Python": _python(facts),
         "torch": _torch(facts),
-        "Triton": triton_name(facts) or "not installed",
+        "Triton": triton_name(facts) or ABSENT,
         "compiler": _compiler(facts),
         "caches": _caches(facts),
     }
@@ -27,7 +28,7 @@ def described(facts: Facts) -> Iterator[tuple[str, str]]:
     """Names and values, in the order and the words of triton-windows' form for bugs."""
     yield "GPU", _gpu(facts)
     yield "Python", _python(facts)
-    yield "PyTorch", facts.torch.version if facts.torch else "not installed"
+    yield "PyTorch", facts.torch.version if facts.torch else ABSENT
     where = f" in {facts.triton.location}" if facts.triton else ""
     yield "Triton", f"{triton_name(facts) or 'not installed'}{where}"
     yield "CUDA", _cuda(facts)
@@ -82,7 +83,7 @@ def _gpu(facts: Facts) -> str:
 
 def _torch(facts: Facts) -> str:
     if facts.torch is None:
-        return "not installed"
+        return ABSENT
     return facts.torch.version + (
         f", built for CUDA {facts.torch.cuda}" if facts.torch.cuda else ""
     )

@@ -380,6 +380,8 @@ def _layers(facts: Facts, diagnosis: Diagnosis) -> Iterator[tuple[Span, ...]]:
         worst = "ok" if worst == "info" else worst
         if not found or (name in _ONLY_IF_WRONG and worst in {None, "ok"}):
             continue
+        if worst == "ok" and texts.get(name) == machine.ABSENT:
+            worst = None  # "ok" would say that it need not be there
         tone: Tone
         state, tone = _CHECKS[worst] if worst else ("-", "absent")
         details = (c.detail for c in found if c.state == worst)
