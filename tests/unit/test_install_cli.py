@@ -184,6 +184,26 @@ def test_a_wheel_of_a_public_list(
     assert target.files() == before
 
 
+def test_a_login_is_used_and_is_neither_shown_nor_kept(
+    target: TargetEnvironment,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
+    with list_server() as server:
+        address = server.wheel(make_wheel(tmp_path / "w", SAGE)).replace("//", "//bob:pa55w0rd@")
+        words = ["--python", str(target.python), "--allow-unhashed", "--no-default-lists", "--yes"]
+        assert run(["install", address, *words]) == 0
+        assert run(["install", address, "--reinstall", "--json", *words]) == 0
+        assert None not in server.tokens
+    said = capsys.readouterr()
+    kept = [path.read_bytes() for path in tmp_path.rglob("*.json*")]
+    assert json.dumps(server.address)[1:-1].encode() in b"".join(kept)
+    assert not any(b"pa55w0rd" in text for text in [*kept, (said.out + said.err).encode()])
+
+
 def test_no_is_no(
     target: TargetEnvironment,
     wheels: Path,

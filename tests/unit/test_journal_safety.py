@@ -34,7 +34,7 @@ from tritonwin.journal.records import Move
 from tritonwin.journal.registry import this_writer
 from tritonwin.journal.store import resolved
 from tritonwin.journal.view import Imagined
-from tritonwin.remedies.undo import UndoOptions, forget_change
+from tritonwin.remedies.undo import UndoOptions, forget_change, undo_change
 
 linked = pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
 
@@ -186,6 +186,23 @@ def test_an_undo_around_files_of_others_goes_on_where_it_was_killed(tmp_path: Pa
 
 
 # -- the same target by another name
+
+
+@pytest.mark.parametrize("action", [undo_change, forget_change])
+def test_another_tritonwin_came_first(
+    store: Store, env: Path, monkeypatch: pytest.MonkeyPatch, action: Any
+) -> None:
+    install(store, env / "bin/python", env / "site", "pkg", NEW)
+    lock = Store.lock
+
+    def late(*args: Any) -> Any:
+        monkeypatch.setattr(Store, "lock", lock)
+        action(UndoOptions(), store, lambda _: True)
+        return lock(*args)
+
+    monkeypatch.setattr(Store, "lock", late)
+    with pytest.raises(JournalError, match=r"in the meantime|there is no journal"):
+        action(UndoOptions(), store, lambda _: True)
 
 
 def test_an_undo_is_planned_in_proportion_to_the_files(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ def _made() -> list[str]:
     word = string.ascii_letters + string.digits
     kinds = (
         *("hf_", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "npm_", "r8_", "nvapi-"),
+        *("rpa_", "gsk_", "xai-"),
         *("pypi-AgEI", "sk-proj-1", "sk-1", "sk_live_", "api_org_", "AIza"),
     )
     shaped = [kind + of(word, 36) for kind in kinds]
@@ -147,6 +148,10 @@ Server=db;User Id=bob;Password={};
 Data Source=db;pwd={};
 SharedAccessSignature=sv=1&sig={}
 DefaultEndpointsProtocol=https;AccountName=x;AccountKey={}
+HF_TOKEN                       {}
+    HF_TOKEN    REG_SZ    {}
+reg add HKCU\Environment /v HF_TOKEN /t REG_SZ /d {} /f
+https://discord.com/api/webhooks/1234567890/{}
 setx HF_TOKEN {}
 setx WANDB_API_KEY "{}"
 SET "HF_TOKEN={}"

@@ -40,7 +40,7 @@ from tritonwin.remedies.plan import (
 )
 from tritonwin.remedies.target_pip import staged_site_packages
 from tritonwin.support import install_plan
-from tritonwin.support.download import local_path
+from tritonwin.support.download import for_record, local_path
 from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import parse
@@ -115,7 +115,11 @@ def install_change(downloads: Sequence[Download], facts: Facts) -> InstallWheels
     target = target_to_change(facts)
     wheels = tuple(
         FileSource(
-            name=d.name, version=d.version, location=d.location, sha256=d.sha256, size=d.size
+            name=d.name,
+            version=d.version,
+            location=for_record(d.location),
+            sha256=d.sha256,
+            size=d.size,
         )
         for d in downloads
     )

@@ -46,7 +46,8 @@ def target_to_change(facts: Facts) -> Interpreter:
 class FileSource:
     """A file or folder that a change takes something from: one content, named by its hash.
 
-    `location` is an absolute path or an https address; `sha256` is set for everything fetched.
+    `location` is an absolute path or an https address without secrets; `sha256` is set for
+    everything fetched.
     """
 
     name: str  # "triton-windows", "headers"

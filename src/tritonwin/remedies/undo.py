@@ -59,7 +59,13 @@ def undo_change(
     """
     header = _header(options, store)
     with store.lock(header.target, _WAIT):
+        header = store.header(header.id)  # another tritonwin may have been at it before the lock
         rounds = (header,) if options.identifier else store.session(header)
+        if not rounds:
+            raise JournalError(
+                f"another tritonwin has undone {header.id} in the meantime",
+                "See what is left: tritonwin undo --list",
+            )
         # what lies under a later round can be looked at only when that round is undone
         damaged = store.unreadable() if not options.identifier else ()
         shown = UndoResult(reports=(preview(store, header.id),), then=rounds[1:], damaged=damaged)
@@ -100,6 +106,7 @@ def forget_change(options: UndoOptions, store: Store, agree: Agree) -> Forgotten
         return _forgotten(damaged.id, [(path, path) for path in _files(kept)], store)
     header = _header(options, store)
     with store.lock(header.target, _WAIT):
+        header = store.header(header.id)
         if _is_unfinished(header, store):
             raise JournalError(
                 f"{header.id} was cut off in the middle; its target is neither old nor new",

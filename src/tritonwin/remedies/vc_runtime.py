@@ -73,7 +73,7 @@ def _wheel(present: list[RuntimeDll], context: PlanContext) -> FileSource:
     return FileSource(
         name=WHEEL,
         version=str(newest.name.version),
-        location=newest.location,
+        location=download.for_record(newest.location),
         sha256=newest.sha256,
         size=newest.size,
     )

@@ -109,7 +109,7 @@ def choose(
     package = canonicalize_name(request.name)
     choice = WheelChoice(
         package=package,
-        request=str(request),
+        request=f"{request.name} @ {without_secrets(request.url)}" if request.url else str(request),
         version=str(taken.name.version) if taken else None,
         file=taken.file if taken else None,
         location=without_secrets(taken.location) if taken else None,

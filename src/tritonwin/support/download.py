@@ -102,6 +102,17 @@ def without_secrets(url: str) -> str:
     return hide_secrets(url.rpartition("@")[2] if _USER.match(shown) else shown)
 
 
+_with_secrets: dict[str, str] = {}  # by the spelling in records
+
+
+def for_record(location: str) -> str:
+    """The spelling of an address that is shown and kept, from which this process may `fetch`."""
+    if not is_url(location) or (clean := without_secrets(location)) == location:
+        return location
+    _with_secrets[clean] = location
+    return clean
+
+
 def local_path(location: str) -> Path | None:
     """The path of a `file:` address or a plain path; None for other addresses."""
     if not is_url(location):
@@ -190,6 +201,7 @@ def fetch(
     beside it, and the next one removes what a killed one left, or goes on with it.
 
     Args:
+        url: `for_record` may have spelled it.
         sha256: None where none is known and the user allowed that.
         timeout: seconds for the whole transfer.
         progress: called with the bytes that have come so far.
@@ -198,6 +210,7 @@ def fetch(
     Raises:
         DownloadError: as for `read`, or the content has another hash.
     """
+    url = _with_secrets.get(url, url)
     with _part(to, parts, sha256) as part:
         kept = is_file(part)
         while True:
