@@ -22,6 +22,8 @@ from tritonwin.problems.explain.scan import AnchoredLine, Index
 
 MAX_HITS = 3  # lines of one signature that are kept
 PATIENCE = 150  # lines that a fact's pattern may see: versions stand in banners and first errors
+# facts of which the first statement says all
+ONCE = frozenset({"amd_gpu", "embedded", "intel_gpu", "of_python", "other_program"})
 PIECE = 16_384  # characters of a line that a regular expression sees at once
 OVERLAP = 1_024
 MAX_PIECES = 64  # of one line, about a million characters
@@ -171,6 +173,8 @@ class Matches:
             # a version ends before the dot of its sentence; in an address the plus is spelled out
             ended = {n: v.rstrip(".").replace("%2B", "+") for n, v in match.groups.items()}
             self.facts.add(Match(match.line, match.text, ended))
+            if index in self._patience and match.groups.keys() <= ONCE:
+                self._patience[index] = 0
         if index in self._query.forbidden:
             self._forbidden.add(index)
         changed = {index}

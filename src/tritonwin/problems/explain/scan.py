@@ -22,6 +22,7 @@ PER_TOKEN = 100  # bytes that a token takes beside its text
 NEAR = 30_000  # characters before a line that belong to it: a long traceback
 MIN_WORD = 3  # letters of an anchor's word
 START = 8  # letters of words that are compared
+FEW = 4  # pieces that are looked for one by one
 _BOUNDARY = "\n"  # a token's end in a piece; no token holds one
 
 _WORD = re.compile(r"\w+")
@@ -91,7 +92,7 @@ class Scanner:
         block = without_escapes(block)
         plain = plain_characters(block)
         tokens = self.learn(plain)
-        texts = frozenset().union(*(self._hot[token] for token in tokens & self._hot.keys()))
+        texts = set().union(*(self._hot[token] for token in tokens & self._hot.keys()))
         position = 0
         while texts and position < len(block):
             looked_for = frozenset(wanted)
@@ -146,13 +147,18 @@ class Scanner:
         return tokens
 
     def _starts(
-        self, block: str, position: int, texts: Iterable[str], wanted: frozenset[int]
+        self, block: str, position: int, texts: set[str], wanted: frozenset[int]
     ) -> Iterator[tuple[int, frozenset[int]]]:
-        """Starts of lines with wanted anchors, from a position on, and the anchors' patterns."""
+        """Starts of lines with wanted anchors, from a position on, and the anchors' patterns.
+
+        Texts that the rest of the block does not hold are taken out.
+        """
         starts: dict[int, set[int]] = defaultdict(set)
-        for text in texts:
+        for text in tuple(texts):
             indexes = self._index.texts[text] & wanted
             at = block.find(text, position) if indexes else -1
+            if indexes and at < 0:
+                texts.discard(text)
             while at >= 0:
                 starts[block.rfind("\n", position, at) + 1 or position] |= indexes
                 end = block.find("\n", at)
@@ -187,14 +193,18 @@ class Index:
         text = _BOUNDARY + (_BOUNDARY * 2).join(tokens) + _BOUNDARY
         found: dict[str, frozenset[str]] = {}
         for word in self._words_in(text):
-            for piece, texts in self._pieces[word].items():
-                at = text.find(piece)
+            pieces = self._pieces[word]
+            # a piece of ASCII holds its word; where it has many pieces, it is looked for alone
+            for sought in pieces if len(pieces) <= FEW or word in self._odd else (word,):
+                at = text.find(sought)
                 while at >= 0:
                     start = text.rfind(_BOUNDARY, 0, at + 1)
                     end = text.find(_BOUNDARY, start + 1)
-                    token = text[start + 1 : end]
-                    found[token] = found.get(token, frozenset()) | texts
-                    at = text.find(piece, end)
+                    bounded, token = text[start : end + 1], text[start + 1 : end]
+                    for piece, texts in pieces.items():
+                        if piece in bounded:
+                            found[token] = found.get(token, frozenset()) | texts
+                    at = text.find(sought, end)
         return found
 
     def _words_in(self, text: str) -> Iterator[str]:
@@ -206,7 +216,7 @@ class Index:
         starts |= {start[:length] for start in starts for length in range(MIN_WORD, START)}
         for start in starts & self._starts.keys():
             yield from self._starts[start]
-        yield from self._odd
+        yield from (word for word in self._odd if word.isascii() or not text.isascii())
 
 
 class Key(NamedTuple):
