@@ -213,7 +213,7 @@ class Index:
         # in a literal, "\n" stands before the word that began a line
         starts = {word[:START] for word in words}
         starts |= {word[1 : START + 1] for word in words if word[0] in "nrt"}
-        starts |= {start[:length] for start in starts for length in range(MIN_WORD, START)}
+        starts |= {start[:length] for start in starts for length in range(2, START)}
         for start in starts & self._starts.keys():
             yield from self._starts[start]
         yield from (word for word in self._odd if word.isascii() or not text.isascii())
