@@ -197,7 +197,7 @@ def redaction(data: bytes) -> None:
     start = (
         data[0] * len(data) // 256 if data else 0
     )  # a few lines; most of the time goes into these
-    text = f"{token} {_text(data[start : start + 300])}"
+    text = f"{token} {_text(data[start : start + 160])}"
     once = _REDACTOR.text(text)
     assert token not in once
     assert _REDACTOR.text(once) == once
