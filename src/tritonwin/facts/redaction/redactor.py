@@ -85,6 +85,7 @@ class _Rules:
         for rule in listed:
             groups.setdefault(rule.gates, []).append(rule)
         self._groups: list[_Group] = list(groups.items())
+        self._gates = frozenset(gate for gates in groups for gate in gates)
 
     def replace(self, text: str, mark: _Mark) -> str:
         """The text with marks for what the rules find."""
@@ -107,10 +108,12 @@ class _Rules:
     def _worth(self, read: Iterable[Reading]) -> list[_Group]:
         """The groups that have something to look for, with those of their gates that are there."""
         low = "\n".join(reading.text for reading in read).lower()
-        present = (
-            (tuple(g for g in gates if g in low), gates, rules) for gates, rules in self._groups
-        )
-        return [(here, rules) for here, gates, rules in present if here or not gates]
+        present = {gate for gate in self._gates if gate in low}
+        return [
+            (tuple(filter(present.__contains__, gates)), rules)
+            for gates, rules in self._groups
+            if not gates or not present.isdisjoint(gates)
+        ]
 
     def _still_json(self, text: str, done: str, mark: _Mark) -> str:
         """`done`; where it is no JSON any more though `text` was, its strings one by one."""
