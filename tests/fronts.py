@@ -9,45 +9,37 @@ from contextlib import contextmanager
 from fix_world import World
 from page_client import PageClient
 
-from tritonwin.front.desk import Desk, Setting
-from tritonwin.front.pages import Pages
-from tritonwin.front.server import LocalServer
+from tritonwin.front.desk import Setting
+from tritonwin.front.door import Door
 from tritonwin.remedies.fix import FixOptions
 from tritonwin.remedies.install import InstallOptions
 
 
-class Front(PageClient):
-    """A server with its desk, and the client that knows its secret."""
+def setting_of(world: World) -> Setting:
+    return Setting(
+        collect=lambda host: world.collect(),
+        host=lambda: world.host,
+        fix=FixOptions(),
+        install=InstallOptions(requests=(), offline=True),
+    )
 
-    def __init__(self, world: World) -> None:
-        self.ended = threading.Event()
-        setting = Setting(
-            collect=lambda host: world.collect(),
-            host=lambda: world.host,
-            fix=FixOptions(),
-            install=InstallOptions(requests=(), offline=True),
-        )
-        self.desk = Desk(setting, lambda: not self.ended.is_set())
-        self.server = LocalServer(lambda request: self.pages.answer(request), self.desk.version)
-        self.pages = Pages(desk=self.desk, root=self.server.root, end=self.ended.set)
-        super().__init__(self.server.address, self.server.root)
+
+class Front(PageClient):
+    """The page, and the client that knows its secret."""
+
+    def __init__(self, door: Door) -> None:
+        self.door, self.desk, self.server, self.ended = door, door.desk, door.server, door.ended
+        super().__init__(door.server.issue(), door.server.root)
 
 
 @contextmanager
 def served(world: World) -> Iterator[Front]:
-    front = Front(world)
-    threads = [
-        threading.Thread(target=front.server.serve_forever, args=(0.05,), daemon=True),
-        threading.Thread(target=front.desk.run, daemon=True),
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        yield front
-    finally:
-        front.ended.set()
-        front.server.closing = True
-        front.server.shutdown()
-        front.server.server_close()
-        threads[1].join(60)
-        assert not threads[1].is_alive()
+    with Door(setting_of(world), watched=False) as door:
+        worker = threading.Thread(target=door.desk.run, daemon=True)
+        worker.start()
+        try:
+            yield Front(door)
+        finally:
+            door.ended.set()
+            worker.join(60)
+            assert not worker.is_alive()

@@ -104,6 +104,12 @@ class Page:
                 asked["text"] = text
             self.browser.call("Input.dispatchKeyEvent", asked, self)
 
+    def press(self, button: str) -> None:
+        """Press a button by its text, once it is there."""
+        found = f"[...document.querySelectorAll('button')].find(b => b.textContent == {button!r})"
+        self.until(found)
+        self.value(f"{found}.click()")
+
     def until(self, expression: str, limit: float = 60) -> None:
         """Wait until an expression is true, also through other pages.
 

@@ -17,6 +17,7 @@ COMMAND_GROUPS = {
         "guard": "Keep what was proven: pip must not replace it",
         "undo": "Undo what tritonwin changed, byte for byte",
         "ui": "Do all this on a page in the browser",
+        "mcp": "Let an assistant look and plan; you agree on the page",
     },
     "To install and to build": {
         "install": "Install the wheels that fit this Python and GPU",

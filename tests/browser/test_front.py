@@ -36,13 +36,6 @@ def front(world: World) -> Iterator[Front]:
         yield ready
 
 
-def press(page: Page, button: str) -> None:
-    """A button by its text, once it is there."""
-    found = f"[...document.querySelectorAll('button')].find(b => b.textContent == {button!r})"
-    page.until(found)
-    page.value(f"{found}.click()")
-
-
 def looked_at(page: Page, file: Path) -> None:
     """A picture; it fits its window, and breaks no rule of axe."""
     page.screenshot(file)
@@ -64,17 +57,17 @@ def test_from_the_problem_to_the_proof_and_back(
         looked_at(page, pictures / f"page-{name}-{width}-{scheme}.png")
 
     shown("problem", "will not work here")
-    press(page, "Repair: show the plan")
+    page.press("Repair: show the plan")
     shown("plan", "Make these changes?")
     assert tree_hash(world.root) == before
     # who reads with a keyboard or a screen reader is at the question
     assert page.value("document.activeElement.textContent") == "Make these changes?"
-    press(page, "Do it")
+    page.press("Do it")
     shown("proven", "Proven: it works now.")
     assert not world.shadow.exists()
-    press(page, "Undo it")
+    page.press("Undo it")
     shown("undo", "Undo this?")
-    press(page, "Do it")
+    page.press("Do it")
     shown("undone", "Everything is as it was before.")
     assert tree_hash(world.root) == before
     for link in ("Explain a log", "Install", "Past changes"):
@@ -116,13 +109,13 @@ def test_two_pages_and_a_reload_in_the_middle(
     chromium: Browser, front: Front, world: World
 ) -> None:
     first = chromium.open(front.address, width=DESK)
-    press(first, "Repair: show the plan")
+    first.press("Repair: show the plan")
     first.until(TEXT.format("Make these changes?"))
     second = chromium.open(front.home, width=DESK)
     second.until(TEXT.format("waits for your answer"))
     first.value("location.reload()")
     second.value("document.querySelector('.note a').click()")
-    press(second, "Do it")
+    second.press("Do it")
     # both come to know it, the other one without a reload
     for page in (first, second):
         page.until(TEXT.format("Proven"))

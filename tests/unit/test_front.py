@@ -20,12 +20,13 @@ from typing import Any
 
 import pytest
 from fix_world import World, proof
-from fronts import Front, served
+from fronts import Front, served, setting_of
 from killing import CAN_FORK, killed_at
 from page_client import FORM, question_of
 from trees import tree_hash
 
 from tritonwin.front import server as serving
+from tritonwin.front.door import Door
 from tritonwin.journal import Store
 from tritonwin.remedies import fix as fixing
 
@@ -113,12 +114,13 @@ def test_no_address_names_a_file(front: Front, path: str) -> None:
 
 
 def test_the_ticket_is_good_for_one_request(front: Front) -> None:
-    path = front.server.address.removeprefix(front.server.origin)
+    path = front.address.removeprefix(front.origin)
     first = front.raw("GET", path, Sec_Fetch_Site="none")
     assert (first.status, first.headers["Location"]) == (303, front.server.root)
     assert front.raw("GET", path, Sec_Fetch_Site="none").status == 403
+    assert front.server.server_address[0] == "127.0.0.1"
     # nor is the secret itself ever shown where others may look
-    assert front.server.root.strip("/") not in front.server.address
+    assert front.server.root.strip("/") not in front.address
 
 
 def test_a_page_may_load_nothing_from_elsewhere(front: Front) -> None:
@@ -321,15 +323,15 @@ def test_a_snapshot_to_download(front: Front) -> None:
 
 def repaired(world: World) -> None:
     """A server, and somebody at the page; where a fault point is hit, both are gone."""
-    front = Front(world)
-    threading.Thread(target=front.server.serve_forever, args=(0.05,), daemon=True).start()
+    with Door(setting_of(world), watched=False) as door:
+        front = Front(door)
 
-    def person() -> None:
-        front.agree(front.act("fix"), "Proven")
-        front.ended.set()
+        def person() -> None:
+            front.agree(front.act("fix"), "Proven")
+            door.ended.set()
 
-    threading.Thread(target=person, daemon=True).start()
-    front.desk.run()
+        threading.Thread(target=person, daemon=True).start()
+        door.desk.run()
 
 
 @pytest.mark.skipif(not CAN_FORK, reason="the lane kills the program inside Windows")
@@ -398,6 +400,19 @@ def test_closing_the_page_ends_the_program(tmp_path: Path) -> None:
             time.sleep(1)
             assert program.poll() is None
         assert program.wait(60) == 0
+
+
+def test_without_its_sdk_mcp_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['mcp'] = None; from tritonwin.cli.app import run; "
+        "sys.exit(run(['mcp', '--python', sys.executable]))"
+    )
+    home = {**os.environ, "TRITONWIN_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=home, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pip install tritonwin[mcp]" in done.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows knows no such signals")

@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import pytest
 from jsonschema import Draft202012Validator
-from referencing import Registry
+from schemas import validator
 
 from tritonwin.output import schema
 from tritonwin.output.matrix import MatrixReport
@@ -42,13 +42,6 @@ def example(hint: Any, *, whole: bool) -> Any:
 
 
 WHOLE: dict[str, Any] = {name: example(kind, whole=True) for name, kind in schema.DOCUMENTS.items()}
-
-
-def validator(name: str) -> Draft202012Validator:
-    every: list[Any] = [schema.load(kind) for kind in schema.DOCUMENTS]
-    registry: Any = Registry().with_contents((one["$id"], one) for one in every)
-    loaded: Any = schema.load(name)
-    return Draft202012Validator(loaded, registry=registry)
 
 
 @pytest.mark.parametrize("whole", [True, False])

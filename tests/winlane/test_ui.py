@@ -6,9 +6,14 @@ that TRITONWIN_PICTURES names.
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
+import browser
 import pytest
+from browser import Browser
 from faults import Fault
 from pages import serving
 from repairs import Repair
@@ -25,8 +30,10 @@ def repair(lane: Lane, machine: Machine) -> Repair:
 
 
 def words_of(repair: Repair) -> list[str]:
-    links = [word for folder in repair.wheels for word in ("--find-links", folder)]
-    return ["--offline", *links, "--python", repair.seed.env.python]
+    machine = repair.seed.machine
+    for folder in repair.wheels:
+        machine.place(r"C:\wheels", machine.drives.linux(folder))
+    return ["--offline", "--find-links", r"C:\wheels", "--python", repair.seed.env.python]
 
 
 def test_from_the_problem_to_the_proof_and_back(repair: Repair) -> None:
@@ -36,6 +43,47 @@ def test_from_the_problem_to_the_proof_and_back(repair: Repair) -> None:
         assert "Repair" not in page.until("", "should work here", limit=LIMIT)
         page.agree(page.act("undo"), "Everything is as it was before.", limit=LIMIT)
         page.ask("POST", "end")
+        assert program.wait(60) == 0
+    repair.give_back(())
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser.started(browser.provide()) as ready:
+        yield ready
+
+
+@pytest.mark.full
+def test_the_same_in_a_browser(
+    repair: Repair, chromium: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A start as a double click makes it, but for the options; the page is closed at the end."""
+    pictures = Path(os.environ.get("TRITONWIN_PICTURES") or tmp_path_factory.mktemp("pictures"))
+    with serving(repair.seed.machine, words_of(repair)) as (client, program):
+        page = chromium.open(client.home, width=1000)
+        for number, (text, button) in enumerate(
+            (
+                ("will not work here", "Repair: show the plan"),
+                ("Make these changes?", "Do it"),
+                ("Proven: it works now.", ""),
+                ("should work here", ""),
+                ("", "Prove it"),
+                ("Not proven.", ""),
+                ("Past changes", ""),
+                ("", "Undo ..."),
+                ("Undo this?", "Do it"),
+                ("Everything is as it was before.", ""),
+            )
+        ):
+            if text:
+                page.until(f"document.body.innerText.includes({text!r})", LIMIT)
+                page.screenshot(pictures / f"ui-{number}-light.png")
+            if link := {2: "What is wrong now", 5: "Past changes"}.get(number):
+                page.value(f"[...document.links].find(a => a.textContent == {link!r}).click()")
+            if button:
+                page.press(button)
+        assert page.errors == [], page.errors
+        chromium.close(page)
         assert program.wait(60) == 0
     repair.give_back(())
 

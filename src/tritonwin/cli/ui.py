@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-import threading
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from tritonwin.cli.options import TargetOptions, may_start, target_options
 from tritonwin.errors import Exit
 
-_GRACE = 10.0  # seconds without a page, as between two of them, until this ends
-_ALONE = 900.0  # where no page says that it is open: before the first, and without JavaScript
+if TYPE_CHECKING:
+    from tritonwin.front.desk import Setting
 
 
 @click.command("ui")
@@ -40,64 +37,45 @@ def command(
       tritonwin ui
       tritonwin ui --app C:\\ComfyUI_windows_portable
     """
-    from tritonwin.facts.interpreters import find_target
-    from tritonwin.front.desk import Desk, Setting
-    from tritonwin.front.pages import Pages
-    from tritonwin.front.server import LocalServer
+    from tritonwin.front.door import Door, show
     from tritonwin.output.terminal import print_note
+
+    with Door(setting_of(target, find_links, offline=offline)) as door:
+        address = door.server.issue()
+        print_note(f"The page: {address}")
+        print_note("It opens once. Close it, or press Ctrl-C here, to end this program.")
+        if not no_browser:
+            show(address)
+        door.desk.run()
+    return Exit.DONE
+
+
+def setting_of(target: TargetOptions, lists: tuple[str, ...], *, offline: bool) -> Setting:
+    """The Python that the page is about; asks on the terminal about one that nobody named.
+
+    Raises:
+        TargetError: there is none, or it may not be started.
+    """
+    from tritonwin.facts.interpreters import find_target
+    from tritonwin.front.desk import Setting
     from tritonwin.remedies.fix import FixOptions
     from tritonwin.remedies.install import InstallOptions
     from tritonwin.system.host import Host
 
-    host = Host.this_machine(target.app)
-    choice = find_target(host, target.python, target.app)
+    choice = find_target(Host.this_machine(target.app), target.python, target.app)
     if choice.planted:
         may_start(choice.executable, needed=True)
         target = replace(target, python=choice.executable)
-    setting = Setting(
+    return Setting(
         collect=lambda host: target.collect(host=host),
         host=lambda: Host.this_machine(target.app),
         fix=FixOptions(
             named=target.python is not None or target.app is not None,
-            lists=find_links,
+            lists=lists,
             offline=offline,
             timeout=target.timeout,
         ),
         install=InstallOptions(
-            requests=(), lists=find_links, default_lists=not offline, offline=offline
+            requests=(), lists=lists, default_lists=not offline, offline=offline
         ),
     )
-    ended = threading.Event()
-
-    def present() -> bool:
-        return not ended.is_set() and server.unseen() < (_GRACE if server.watched else _ALONE)
-
-    desk = Desk(setting, present)
-    server = LocalServer(lambda request: pages.answer(request), desk.version)
-    pages = Pages(desk=desk, root=server.root, end=ended.set)
-    threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True
-    ).start()
-    try:
-        print_note(f"The page: {server.address}")
-        print_note("It opens once. Close it, or press Ctrl-C here, to end this program.")
-        if not no_browser:
-            _show(server.address)
-        desk.run()
-    finally:
-        server.closing = True
-        server.shutdown()
-        server.server_close()
-    return Exit.DONE
-
-
-def _show(address: str) -> None:
-    """Open the user's browser; where there is none, the address was printed."""
-    if sys.platform == "win32":
-        with contextlib.suppress(OSError):
-            os.startfile(address)  # noqa: S606 - an address of our own
-    elif sys.platform == "darwin" or {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
-        # without a screen it would start a browser in this terminal
-        import webbrowser
-
-        webbrowser.open(address)

@@ -199,6 +199,7 @@ class Desk:
         self._note(state="asking", question=question, now="")
         while question.id not in self._answers:
             if not self._present():
+                self._note(question=None)
                 return False
             time.sleep(_PAUSE)
         return self._answers.pop(question.id)

@@ -94,8 +94,8 @@ class Pages:
                 return self._answer(form)
             case "end":
                 self.end()
-                body = "<p>You can close this page.</p>"
-                return self._page("tritonwin has ended.", "plain", body, script=False)
+                body = "<p>A change that is being made is finished first. Close this page.</p>"
+                return self._page("tritonwin ends.", "plain", body, script=False)
         kind = next((each for each in _TITLES if each == request.path), None)
         if kind is None:
             return self._page("There is no such page.", "bad", status=404)
@@ -216,9 +216,9 @@ class Pages:
     # --- parts
 
     def _current(self) -> str:
-        """Where a task is at work or asks."""
+        """Where a task is at work or asks. An examination that has an answer is at its end."""
         task = self.desk.last
-        if task is None or not task.open:
+        if task is None or not task.open or (task.kind == "examine" and self.desk.view):
             return ""
         state = _STATES[task.state][0].lower()
         link = f'<a href="{self.root}task/{task.number}">{_TITLES[task.kind]}</a>'

@@ -92,7 +92,7 @@ class LocalServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
     def __init__(self, answer: Callable[[Request], Response], version: Callable[[], str]) -> None:
         self.answer, self.version = answer, version
         self.root = f"/{secrets.token_urlsafe(32)}/"
-        self._ticket: str | None = f"/{secrets.token_urlsafe(32)}"
+        self._ticket: str | None = None
         self._lock = threading.Lock()
         self._open: dict[socket.socket, bool] = {}  # True: has shown the secret
         self._pages = 0
@@ -101,7 +101,12 @@ class LocalServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.closing = False
         super().__init__(("127.0.0.1", 0), _Handler)
         self.origin = f"http://127.0.0.1:{self.server_address[1]}"
-        self.address = f"{self.origin}{self._ticket}"
+
+    def issue(self) -> str:
+        """An address that opens the page once; one that was issued before opens it no more."""
+        with self._lock:
+            self._ticket = f"/{secrets.token_urlsafe(32)}"
+            return f"{self.origin}{self._ticket}"
 
     def server_bind(self) -> None:
         if sys.platform == "win32":
@@ -189,12 +194,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(_InTime(self.connection))
 
     def do_GET(self) -> None:
-        self._serve()
-
-    def do_POST(self) -> None:
-        self._serve()
-
-    def _serve(self) -> None:
         try:
             self._check_origin()
             path = self.server.let_in(self.path.partition("?")[0], self.connection)
@@ -208,6 +207,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(self.server.answer(request))
         except RefusedError as refused:
             self.send_error(refused.status, str(refused))
+
+    do_POST = do_GET  # noqa: N815 - the name that the base looks for
 
     def _check_origin(self) -> None:
         """Refuse what another page sent, or asked for under another name of this machine."""
