@@ -55,7 +55,7 @@ def test_files_that_no_record_lists_stay_where_they_are(
     (change,) = json.loads(capsys.readouterr().out)["plan"]["changes"]
     assert change["stays"] == [str(site / name) for name in mine]
     assert install(target, wheels, "--yes") == 0
-    assert f"stays: {site / 'sageattention' / 'mine.py'}" in capsys.readouterr().out
+    assert f"{site / 'sageattention' / 'mine.py'}" in capsys.readouterr().out
     assert {name: (site / name).read_text() for name in mine} == mine
     assert "2.0" in (site / "sageattention/__init__.py").read_text()
     assert not (site / "sageattention/__pycache__").exists() or not list(
@@ -79,8 +79,8 @@ def test_forgetting_an_undo_destroys_nothing_that_cannot_be_had_again(
     more(wheels / SAGE, {"sageattention/new.py": "theirs", "leftover/b.py": ""})
     assert install(target, wheels, "--yes") == 0
     shown = capsys.readouterr().out
-    assert f"replaces: {site / 'leftover'}, which belongs to no package" in shown
-    assert f"replaces: {site / 'sageattention' / 'new.py'}" in shown
+    assert f"{site / 'leftover'} (of no package)" in shown
+    assert f"{site / 'sageattention' / 'new.py'}" in shown
     assert run(["undo", "--forget", "--yes"]) == 0
     assert f"  {site / 'leftover' / 'a.py'}" in capsys.readouterr().out
     kept = [p for p in (tmp_path / "home/kept").rglob("*") if p.is_file()]
@@ -92,7 +92,7 @@ def test_forgetting_an_undo_destroys_nothing_that_cannot_be_had_again(
 PYTHONS = [
     "x.data/data/bin/python", "x.data/data/pyvenv.cfg", "x.data/scripts/python3",
     "x.data/data/Scripts/python.exe", "x.data/data/python312._pth", "../pyvenv.cfg",
-    "x.data/data/lib/{python}/os.py",
+    "x.data/data/lib/{python}/os.py", "x.data/data/pip.conf",
 ]  # fmt: skip
 
 
@@ -113,6 +113,17 @@ def test_a_wheel_that_would_replace_a_file_of_python_is_refused_in_the_plan(
         assert Path(member).name in said
         assert "no place for a file of a package" in said
     assert describe_tree(target.python.parents[1]) == before
+
+
+@pytest.mark.parametrize("name", ["DLLs/_ctypes.pyd", "vcruntime140.dll"])
+def test_a_library_beside_python_that_no_package_brought_stays(
+    target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    more(wheels / SAGE, {f"sageattention-2.0.data/data/{name}": "evil"})
+    write(target.python.parents[1], {name: "Python's"})
+    assert install(target, wheels, "--yes") == 2
+    assert "no place for a file of a package" in capsys.readouterr().err
+    assert (target.python.parents[1] / name).read_text() == "Python's"
 
 
 def test_a_launcher_named_like_python_is_refused(
@@ -138,7 +149,7 @@ def test_a_file_of_another_package_is_replaced_only_where_the_plan_says_so(
     place = str(site / "helper/__init__.py")
     assert change["replaces"] == [{"path": place, "owner": "helper"}]
     assert install(target, wheels, "--yes") == 0
-    assert f"replaces: {place}, which belongs to helper" in capsys.readouterr().out
+    assert f"{place} (of helper)" in capsys.readouterr().out
     assert (site / "helper/__init__.py").read_text() == "ours"
     assert run(["undo", "--yes"]) == 0
     assert target.files() == before

@@ -83,6 +83,8 @@ INSIDE: list[tuple[str, dict[str, Any], Callable[[Path], None] | None, str]] = [
     ("half a package", {}, lambda p: members(p, lambda f: f.pop("flash_attn_2_cuda.cp312-win_amd64.pyd") and None), "RECORD lists flash_attn_2_cuda"),
     ("packed in a way that has no bounds", {}, lambda p: members(p, lambda _: None, zipfile.ZIP_BZIP2), "no package uses"),
     ("cut off", {}, cut, "damaged"),
+    *((f"a name like {n}", {}, lambda p, n=n: members(p, lambda f: f.update({n: b""})), "no name for a file on Windows")
+      for n in ("x.data/data/python.exe.", "x.data/data/python.exe ", "a/b.py::$DATA", "x.data/data/PYTHON~1.DLL", "a\\b.py", "a/b?.py", "a./b.py", "a/\x01")),
 ]  # fmt: skip
 
 

@@ -18,7 +18,9 @@ from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.system.files import is_file, is_folder, names_in, read_bytes
 
 _RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million, conda's record of pytorch 3 million
-_PYTHONS_OWN = re.compile(r"python[\d.w]*t?(\.exe|\.dll|\._pth|\.zip)?|pyvenv\.cfg", re.IGNORECASE)
+_PYTHONS_OWN = re.compile(
+    r"python[\d.w]*t?(\.exe|\.dll|\._pth|\.zip)?|pyvenv\.cfg|pip\.(ini|conf)", re.IGNORECASE
+)
 # what distributions without a RECORD left behind, where the folder is not named after them
 _FOLDERS = {
     "triton-windows": ("triton",),

@@ -86,12 +86,11 @@ def replaced(
     owners = {site: listed_by(site) for site in site_packages}
     found: dict[Path, Replaced] = {}
     folders: dict[Path, bool] = {}  # those of the new files; True: it goes whole, or is new
+    # what no package brought there are modules and libraries of Python
+    pythons_own = {os.path.normcase(each) for each in (prefix, prefix / "DLLs")}
     for place, content in placed.items():
         if not bounds.allow(place):
-            raise CannotRemedyError(
-                f"a wheel holds {place}, which is no place for a file of a package",
-                "Do not install it.",
-            )
+            raise _misplaced(place)
         folder = place.parent
         if folder not in folders:
             for site in site_packages:
@@ -106,8 +105,17 @@ def replaced(
         if not is_file(place) or place.read_bytes() != content():
             keys = {site: os.path.normcase(os.path.relpath(place, site)) for site in site_packages}
             names = (owners[site].get(key.replace("\\", "/")) for site, key in keys.items())
-            found[place] = Replaced(path=str(place), owner=next(filter(None, names), None))
+            owner = next(filter(None, names), None)
+            if owner is None and os.path.normcase(folder) in pythons_own:
+                raise _misplaced(place)
+            found[place] = Replaced(path=str(place), owner=owner)
     return tuple(found.values())
+
+
+def _misplaced(place: Path) -> CannotRemedyError:
+    return CannotRemedyError(
+        f"a wheel holds {place}, which is no place for a file of a package", "Do not install it."
+    )
 
 
 def _top(folder: Path, site_packages: Path) -> Path | None:

@@ -48,6 +48,9 @@ _BEGINNING = 32 * 2**20  # bytes of a module, unpacked
 _PIECE = 64 * 2**10
 _PYTHON_DLL = re.compile(r"python(\d)(\d+)t?\.dll")
 _CUDA_DLL = re.compile(r"(?:cudart|cublas|cublaslt)64_(\d\d)\d*\.dll")
+# Windows has no such names, or reads them as others: "python.exe.", "python.exe::$DATA", and the
+# short "PYTHON~1.DLL"
+_MISREAD = re.compile(r'[\x00-\x1f:<>"|?*\\]|[^./][. ]+(?:/|\Z)|~\d{1,6}(?:\.[^/.]{0,3})?(?:/|\Z)')
 _MODULE_ABI = re.compile(r"\.cp(\d)(\d+)t?-[^/]*$")
 
 
@@ -135,7 +138,7 @@ def _content(file: IO[bytes], name: WheelName, size: int, *, deep: bool = True) 
         with zipfile.ZipFile(file) as wheel:
             metadata = _metadata(wheel, size)
             headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"), True)
-            wrong = _misnamed(headers, name) or _incomplete(wheel)
+            wrong = _misnamed(headers, name) or _misread(wheel) or _incomplete(wheel)
             return WheelContent(
                 wrong=wrong,
                 requires=_requires(metadata),
@@ -164,6 +167,14 @@ def _misnamed(headers: Message, name: WheelName) -> str | None:
     if found is None or not (found == name.version or renamed):
         return f"its own metadata says version {', '.join(versions)[:100] or 'nothing'}"
     return None
+
+
+def _misread(wheel: zipfile.ZipFile) -> str | None:
+    """The reason in its names: Windows would lay a file out under another name."""
+    found = next(
+        (m.orig_filename for m in wheel.infolist() if _MISREAD.search(m.orig_filename)), None
+    )
+    return None if found is None else f"it holds {found!r}, which is no name for a file on Windows"
 
 
 def _incomplete(wheel: zipfile.ZipFile) -> str | None:
