@@ -6,7 +6,9 @@ import json
 import os
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from target_env import TargetEnvironment
@@ -15,6 +17,8 @@ from wheel_files import make_wheel
 
 from tritonwin.cli.app import run
 from tritonwin.output import terminal
+from tritonwin.remedies.installed import removal
+from tritonwin.remedies.plan import CannotRemedyError
 
 SAGE = "sageattention-2.0-py3-none-any.whl"
 OLD = "sageattention-1.0-py3-none-any.whl"
@@ -124,6 +128,25 @@ def test_a_library_beside_python_that_no_package_brought_stays(
     assert install(target, wheels, "--yes") == 2
     assert "no place for a file of a package" in capsys.readouterr().err
     assert (target.python.parents[1] / name).read_text() == "Python's"
+
+
+def test_a_record_that_names_a_share_asks_no_other_machine(
+    target: TargetEnvironment, wheels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert install(target, wheels, "--yes") == 0
+    record = target.site_packages / "sageattention-2.0.dist-info/RECORD"
+    record.write_text(record.read_text() + "//host/share/x.py,,\n")
+    asked: list[str] = []
+
+    def told(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda path, **more: asked.append(os.fspath(path)) or ask(path, **more)
+
+    for module, name in ((os.path, "realpath"), (os, "lstat")):
+        monkeypatch.setattr(module, name, told(getattr(module, name)))
+    with pytest.raises(CannotRemedyError, match="no file of a package"):
+        removal([record.parent], target.python.parents[1])
+    assert asked
+    assert not any(str(path).startswith("//") for path in asked)
 
 
 def test_a_launcher_named_like_python_is_refused(

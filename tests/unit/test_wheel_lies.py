@@ -84,7 +84,9 @@ INSIDE: list[tuple[str, dict[str, Any], Callable[[Path], None] | None, str]] = [
     ("packed in a way that has no bounds", {}, lambda p: members(p, lambda _: None, zipfile.ZIP_BZIP2), "no package uses"),
     ("cut off", {}, cut, "damaged"),
     *((f"a name like {n}", {}, lambda p, n=n: members(p, lambda f: f.update({n: b""})), "no name for a file on Windows")
-      for n in ("x.data/data/python.exe.", "x.data/data/python.exe ", "a/b.py::$DATA", "x.data/data/PYTHON~1.DLL", "a\\b.py", "a/b?.py", "a./b.py", "a/\x01")),
+      for n in ("x.data/data/python.exe.", "x.data/data/python.exe ", "a/b.py::$DATA", "x.data/data/PYTHON~1.DLL", "a\\b.py", "a/b?.py", "a./b.py", "a/\x01", "//host/share/x.py")),
+    *((f"a launcher called {n}", {}, lambda p, n=n: members(p, lambda f: f.update({f"{INFO}/entry_points.txt": f"[console_scripts]\n{n} = a:b\n".encode()})), "no name for a file on Windows")
+      for n in ("../../x", "\\\\host\\share\\x", "python.", "a?b")),
 ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 from tritonwin.facts.records import Distribution, Interpreter
 from tritonwin.journal import tree
 from tritonwin.remedies.plan import CannotRemedyError
+from tritonwin.support.download import share_of
 from tritonwin.system.files import is_file, is_folder, names_in, read_bytes
 
 _RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million, conda's record of pytorch 3 million
@@ -179,7 +180,7 @@ def _owned(
             continue
         path = os.path.join(folder, file)  # noqa: PTH118 - torch has 15,000 files
         try:
-            if tree.is_folder(os.lstat(path)):
+            if not bounds.elsewhere(folder) and tree.is_folder(os.lstat(path)):
                 continue  # a RECORD names files: a folder may hold those of others
         except OSError:
             continue
@@ -201,15 +202,21 @@ class Bounds:
     its programs, what says where it looks.
     """
 
-    def __init__(self, site_packages: Iterable[Path], prefix: Path) -> None:
+    def __init__(self, site_packages: Sequence[Path], prefix: Path) -> None:
         self.packages = [os.path.realpath(folder) for folder in site_packages]
         self._root = os.path.realpath(prefix)
+        self._hosts = {share_of(str(folder)) for folder in (*site_packages, prefix)} | {None}
         self._real: dict[str, str] = {}
         self._inside: set[str] = set()
 
+    def elsewhere(self, folder: str) -> bool:
+        """True for a share that the environment is not on: a look would send it credentials."""
+        return share_of(folder) not in self._hosts
+
     def real(self, folder: str) -> str:
         if folder not in self._real:
-            self._real[folder] = os.path.realpath(folder)
+            found = folder if self.elsewhere(folder) else os.path.realpath(folder)
+            self._real[folder] = found
         return self._real[folder]
 
     def allow(self, path: Path) -> bool:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
@@ -13,6 +12,7 @@ from typing import TypeAlias
 from tritonwin.remedies.installed import Bounds, Removal, claimed, listed_by
 from tritonwin.remedies.plan import CannotRemedyError, Replaced
 from tritonwin.support.archives import DAMAGE, opened
+from tritonwin.support.wheel_files import launchers
 from tritonwin.system.files import is_file, is_folder
 
 Placed: TypeAlias = Mapping[Path, Callable[[], bytes]]  # places in the target, and their contents
@@ -37,8 +37,8 @@ def in_wheel(wheel: Path, site_packages: Path, prefix: Path) -> Placed:
                     place = site_packages / name
                 placed[place] = partial(_member, wheel, name)
                 if name.endswith(".dist-info/entry_points.txt"):
-                    for launcher in _launchers(_member(wheel, name)):
-                        placed[prefix / _SCRIPTS / launcher] = bytes
+                    for launcher in launchers(_member(wheel, name)):
+                        placed[prefix / _SCRIPTS / f"{launcher}{_SUFFIX}"] = bytes
     except (OSError, *DAMAGE) as error:
         raise CannotRemedyError(f"{wheel} cannot be read: {error}", "Fetch it again.") from None
     return placed
@@ -47,18 +47,6 @@ def in_wheel(wheel: Path, site_packages: Path, prefix: Path) -> Placed:
 def _member(wheel: Path, name: str) -> bytes:
     with zipfile.ZipFile(wheel) as files, opened(files, files.getinfo(name)) as stream:
         return stream.read()
-
-
-def _launchers(entry_points: bytes) -> Iterator[str]:
-    parser = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
-    try:
-        parser.read_string(entry_points.decode("utf-8", "replace"))
-    except configparser.Error:
-        return
-    for section in ("console_scripts", "gui_scripts"):
-        if parser.has_section(section):
-            yield from (f"{name}{_SUFFIX}" for name in parser.options(section))
 
 
 def laid_out(root: Path, prefix: Path) -> Placed:

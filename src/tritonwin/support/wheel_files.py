@@ -7,6 +7,7 @@ beginnings of its compiled modules.
 from __future__ import annotations
 
 import atexit
+import configparser
 import contextlib
 import io
 import re
@@ -49,8 +50,10 @@ _PIECE = 64 * 2**10
 _PYTHON_DLL = re.compile(r"python(\d)(\d+)t?\.dll")
 _CUDA_DLL = re.compile(r"(?:cudart|cublas|cublaslt)64_(\d\d)\d*\.dll")
 # Windows has no such names, or reads them as others: "python.exe.", "python.exe::$DATA", and the
-# short "PYTHON~1.DLL"
-_MISREAD = re.compile(r'[\x00-\x1f:<>"|?*\\]|[^./][. ]+(?:/|\Z)|~\d{1,6}(?:\.[^/.]{0,3})?(?:/|\Z)')
+# short "PYTHON~1.DLL"; a name that begins with "//" would be sought on another machine
+_MISREAD = re.compile(
+    r'\A/|[\x00-\x1f:<>"|?*\\]|[^./][. ]+(?:/|\Z)|~\d{1,6}(?:\.[^/.]{0,3})?(?:/|\Z)'
+)
 _MODULE_ABI = re.compile(r"\.cp(\d)(\d+)t?-[^/]*$")
 
 
@@ -170,11 +173,28 @@ def _misnamed(headers: Message, name: WheelName) -> str | None:
 
 
 def _misread(wheel: zipfile.ZipFile) -> str | None:
-    """The reason in its names: Windows would lay a file out under another name."""
-    found = next(
-        (m.orig_filename for m in wheel.infolist() if _MISREAD.search(m.orig_filename)), None
-    )
+    """The reason in its names: Windows, or pip, would lay a file out elsewhere."""
+    names = [member.orig_filename for member in wheel.infolist()]
+    points = next((n for n in names if n.endswith(".dist-info/entry_points.txt")), None)
+    if points is not None:
+        with opened(wheel, wheel.getinfo(points)) as stream:
+            # a launcher has no folder: a slash is as wrong in its name as a backslash
+            names += (n.replace("/", "\\") for n in launchers(stream.read(_INFO_LIMIT)))
+    found = next(filter(_MISREAD.search, names), None)
     return None if found is None else f"it holds {found!r}, which is no name for a file on Windows"
+
+
+def launchers(entry_points: bytes) -> Iterator[str]:
+    """The programs that pip makes for a wheel, by its entry_points.txt, without their suffix."""
+    parser = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    try:
+        parser.read_string(entry_points.decode("utf-8", "replace"))
+    except configparser.Error:
+        return
+    for section in ("console_scripts", "gui_scripts"):
+        if parser.has_section(section):
+            yield from parser.options(section)
 
 
 def _incomplete(wheel: zipfile.ZipFile) -> str | None:
