@@ -166,8 +166,12 @@ class Browser:
         self, url: str, *, width: int, height: int = 844, scheme: Scheme = "light",
         scripts: bool = True,
     ) -> Page:  # fmt: skip
-        """Show `url` as a screen of `width` CSS pixels does, and wait until it is loaded."""
-        target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
+        """Show `url` as a screen of `width` CSS pixels does, and wait until it is loaded.
+
+        Nothing is kept from page to page: a site remembers the scheme that it was first seen in.
+        """
+        own = self.call("Target.createBrowserContext")
+        target = self.call("Target.createTarget", {"url": "about:blank", **own})["targetId"]
         attach = {"targetId": target, "flatten": True}
         page = Page(self, self.call("Target.attachToTarget", attach)["sessionId"], target)
         media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}

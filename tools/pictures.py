@@ -8,7 +8,6 @@ The terminal shows `doctor` on a recorded Windows machine, and the end of `fix` 
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import io
 import sys
@@ -24,7 +23,11 @@ from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, DIMMED_MONOKAI, TerminalTheme
 from rich.text import Text
 
-from tritonwin.cli.app import main as program
+from tritonwin.facts import snapshot
+from tritonwin.output.terminal import Screen
+from tritonwin.output.view import of_diagnosis
+from tritonwin.problems.checks import CHECKS
+from tritonwin.problems.doctor import diagnose
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -32,7 +35,7 @@ SNAPSHOT = ROOT / "src" / "tritonwin" / "demo" / "snapshots" / "no-headers.json"
 STORY = ROOT / "docs" / "stories" / "repair.md"
 PROMPT = r"C:\ComfyUI_windows_portable> "
 START = r".\python_embeded\python.exe tritonwin.pyz"
-WIDTH = 92
+WIDTH = 96  # no command of the story is longer
 THEMES: dict[Scheme, TerminalTheme] = {"light": DEFAULT_TERMINAL_THEME, "dark": DIMMED_MONOKAI}
 # rich's own frame, without the font that it takes from another host
 FRAME = """\
@@ -60,11 +63,12 @@ font-size: {char_height}px; line-height: {line_height}px; }}
 
 
 def doctor() -> Iterator[str]:
-    """The lines of `doctor` on the recorded machine."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
-        program.main(["doctor", "--snapshot", str(SNAPSHOT)], prog_name="tritonwin")
-    yield from said.getvalue().splitlines()
+    """The lines of `doctor` on the recorded machine, on a terminal of that width."""
+    facts = snapshot.read(SNAPSHOT)
+    view = of_diagnosis(facts, diagnose(facts, CHECKS), here=False)
+    said = Console(file=io.StringIO(), width=WIDTH, color_system=None, markup=False)
+    Screen(said).show(*view.screen(everything=False))
+    yield from said.file.getvalue().splitlines()  # type: ignore[attr-defined]
 
 
 def proof() -> Iterator[str]:

@@ -29,6 +29,10 @@ FIND = """(text => {
 FOUND = """[document.querySelector(".md-search-result__meta").textContent.trim(),
   [...document.querySelectorAll(".md-search-result__item > a")].map(a => a.href)]"""
 WEIGHED = """performance.getEntriesByType("resource").map(entry => entry.name)"""
+DARK = "document.body.dataset.mdColorScheme === 'slate'"
+# code that a reader would have to scroll for
+CUT = """[...document.querySelectorAll("pre > code")].filter(e => e.scrollWidth > e.clientWidth + 1)
+  .map(e => e.textContent)"""
 HEAVIEST = 300_000  # bytes of a page with all that it loads, as a server sends them
 
 
@@ -86,7 +90,9 @@ def test_pages_fit_and_ask_nobody(
     for name in pages(site):
         page = chromium.open((site / name).as_uri(), width=width, scheme=scheme)
         page.screenshot(pictures / f"site-{name.replace('/', '-')}-{width}-{scheme}.png")
+        assert page.value(DARK) == (scheme == "dark"), name
         assert page.value("document.documentElement.scrollWidth") <= width, name
+        assert page.value(CUT) == [], name
         loaded = [*page.requests, *page.value(WEIGHED)]
         assert all(address.startswith(("file:", "data:")) for address in loaded), name
         own = {Path(a.removeprefix("file://")) for a in loaded if a.startswith("file:")}

@@ -48,6 +48,24 @@ def test_the_help_of_a_command_has_examples(name: str) -> None:
     assert f"Examples:\n  tritonwin {name}" in inspect.cleandoc(command.help or "")
 
 
+@pytest.mark.parametrize("page", sorted(SITE))
+def test_options_that_a_sentence_names_exist(page: str) -> None:
+    """`doctor --markdown`; lines to copy are run, see test_commands_run.py."""
+    named = re.findall(r"`(?:tritonwin )?([a-z]+) ([^`]*--[a-z][^`]*)`", SITE[page])
+    with click.Context(program) as context:
+        for name, words in named:
+            command = program.get_command(context, name) if name in COMMANDS else None
+            if command is None:  # a word of another program
+                continue
+            commands = [command]
+            if isinstance(command, click.Group):
+                commands += command.commands.values()
+            known = {o for each in commands for p in each.params for o in p.opts}
+            own = words.partition(" -- ")[0]
+            for option in re.findall(r"(?<!\S)--[a-z][a-z-]*", own):
+                assert option in known | {"--help"}, f"{name} {option}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_files_that_are_named_exist(page: Path) -> None:
     named = r"`((?:tests|tools|benchmarks|src|docs|\.ci|\.github)/[\w./*-]*\w)"
