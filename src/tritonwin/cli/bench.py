@@ -84,7 +84,8 @@ def _compare(first: Path, second: Path, *, as_json: bool) -> int:
     one, two = shown.read(first), shown.read(second)
     rows = bench.compare(one.parts, two.parts)
     if as_json:
-        documents.print_document(shown.comparison(one, two, rows))
+        figures = shown.BenchComparison(first=one.machine, second=two.machine, figures=tuple(rows))
+        documents.print_document(figures)
     else:
         shown.print_comparison(one, two, rows)
     return Exit.DONE

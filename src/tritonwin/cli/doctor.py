@@ -112,11 +112,11 @@ def command(
     if html:
         refuse_foreign(html, _PAGE_MARK)  # before the work is done
     if list_checks:
-        listed = documents.check_list((c.id, c.terms.title) for c in checks)
         if as_json:
-            documents.print_document(listed)
+            names = (documents.CheckName(id=c.id, title=c.terms.title) for c in checks)
+            documents.print_document(documents.CheckList(checks=tuple(names)))
         else:
-            terminal.show(*(named(c.id, c.title) for c in listed.checks))
+            terminal.show(*(named(c.id, c.terms.title) for c in checks))
         return Exit.DONE
     if snapshot:
         from tritonwin.facts import snapshot as snapshots
@@ -133,7 +133,9 @@ def command(
     if markdown:
         _print_issue(facts, checks, log)
     elif as_json:
-        documents.print_document(documents.doctor_report(facts, diagnosis, snapshot))
+        report = documents.DoctorReport
+        made = documents.outcome_report(report, facts.target, diagnosis, snapshot)
+        documents.print_document(made)
     elif not html:
         terminal.print_view(shown, everything=everything)
     return status

@@ -53,12 +53,6 @@ def report(facts: Facts, parts: Sequence[RungResult], redactor: Redactor) -> Ben
     return redactor.record(made)
 
 
-def comparison(
-    first: BenchReport, second: BenchReport, rows: Sequence[Comparison]
-) -> BenchComparison:
-    return BenchComparison(first=first.machine, second=second.machine, figures=tuple(rows))
-
-
 def read(path: Path) -> BenchReport:
     """The benchmark in a file that `tritonwin bench --json` wrote.
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from tritonwin import __version__
-from tritonwin.facts.records import Facts, Interpreter, PythonKind
+from tritonwin.facts.records import Interpreter, PythonKind
 from tritonwin.problems.records import CheckResult, Diagnosis, Evidence, Explanation, Problem
 from tritonwin.system.codec import to_json
 from tritonwin.verify.records import Rung, RungResult, Verdict
@@ -55,12 +54,10 @@ class TargetDocument(Document):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DoctorReport(TargetDocument):
+class DoctorReport(Diagnosis, TargetDocument):
     """The document of `tritonwin doctor`: root causes first, then every check."""
 
     schema: Literal["tritonwin.doctor/1"] = "tritonwin.doctor/1"
-    problems: tuple[Problem, ...]
-    checks: tuple[CheckResult, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,22 +128,11 @@ def print_document(document: Any) -> None:
 Report = TypeVar("Report", bound=TargetDocument)
 
 
-def outcome_report(kind: type[Report], target: Interpreter | None, outcome: object) -> Report:
+def outcome_report(
+    kind: type[Report], target: Interpreter | None, outcome: object, snapshot: Path | None = None
+) -> Report:
     """The document of a command whose fields are those of its outcome."""
-    return kind(target=target_of(target), **vars(outcome))
-
-
-def check_list(checks: Iterable[tuple[str, str]]) -> CheckList:
-    """The ids and titles of checks."""
-    return CheckList(checks=tuple(CheckName(id=name, title=title) for name, title in checks))
-
-
-def doctor_report(facts: Facts, diagnosis: Diagnosis, snapshot: Path | None) -> DoctorReport:
-    return DoctorReport(
-        target=target_of(facts.target, snapshot),
-        problems=diagnosis.problems,
-        checks=diagnosis.checks,
-    )
+    return kind(target=target_of(target, snapshot), **vars(outcome))
 
 
 def target_of(found: Interpreter | None, snapshot: Path | None = None) -> Target | None:

@@ -252,9 +252,9 @@ def counted(problems: Sequence[Problem], *, here: bool = True, fix: str | None =
     counts = Counter(_SEVERITIES[p.severity][0] for p in problems)
     words = (name for name, _ in _SEVERITIES.values())
     text = ", ".join(number(counts[name], name) for name in words if counts[name]) + "."
-    remedies = (block for p in _grave(problems) for block in section(p, here=here, fix=fix).remedy)
-    commands = (block.text for block in remedies if isinstance(block, CodeBlock))
-    if any(c.startswith('"') and not c.startswith('"/') for c in commands):
+    shown = (block for p in _grave(problems) for block in section(p, here=here, fix=fix).remedy)
+    starts = (block.text[:2] for block in shown if isinstance(block, CodeBlock))
+    if any(start[0] == '"' and start != '"/' for start in starts):
         text += " In PowerShell put & before a command that starts with a quote."
     return text
 
