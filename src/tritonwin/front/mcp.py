@@ -21,7 +21,7 @@ from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.front.desk import BusyError, Kind, Task
 from tritonwin.front.door import Door, show
-from tritonwin.output.documents import doctor_report, explain_report
+from tritonwin.output.documents import DoctorReport, explain_report, outcome_report
 from tritonwin.output.terminal import Screen, console
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
@@ -58,7 +58,8 @@ class Tools:
     async def doctor(self) -> dict[str, Any]:
         """Find what keeps Triton from working in this Python; changes nothing."""
         facts = await self._facts()
-        report = doctor_report(facts, await asyncio.to_thread(diagnose, facts, CHECKS), None)
+        diagnosis = await asyncio.to_thread(diagnose, facts, CHECKS)
+        report = outcome_report(DoctorReport, facts.target, diagnosis)
         return _tree(report)
 
     async def explain(self, log: str) -> dict[str, Any]:
