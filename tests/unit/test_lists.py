@@ -308,10 +308,13 @@ def test_nothing_is_asked_twice_and_all_places_have_one_deadline(
 ) -> None:
     """One page for two packages and two runs of the chooser; then the time is used up."""
     server.replies["/list.txt"] = Reply(b"nothing")
-    named = Sources(lists=(f"{server.address}/list.txt", f"{server.address}/other"))
+    said: list[str] = []
+    places = (f"{server.address}/list.txt", f"{server.address}/other")
+    named = Sources(lists=places, say=said.append)
     for package in ("sageattention", "flash-attn", "sageattention"):
         find(package, named)
     assert len(server.asked) == len({path for path, _ in server.asked})
+    assert said == [f"asking {place}" for place in places]
     monkeypatch.setattr(sources, "_TOGETHER", 0.0)
     server.asked.clear()
     late = find("sageattention", Sources(lists=(f"{server.address}/list.txt",)))

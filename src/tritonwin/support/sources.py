@@ -56,6 +56,7 @@ class _Run:
 
     answers: dict[str, Listing | None] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
+    told: set[str] = field(default_factory=set)  # places, each a line once
     until: float | None = None
     looked: float = 0.0  # seconds for wheels that were read in parts
 
@@ -222,7 +223,9 @@ def _from_network(place: Place, address: str, sources: Sources) -> Listing | Non
     try:
         if sources.offline:
             raise DownloadError(f"not asked, because of --offline: {without_secrets(address)}")
-        sources.say(f"asking {place.shown}")
+        if place.shown not in sources.run.told:
+            sources.run.told.add(place.shown)
+            sources.say(f"asking {place.shown}")
         known = {page.address: page for page in before.pages} if before else {}
         following: str | None = address
         while following is not None:
