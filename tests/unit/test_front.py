@@ -415,6 +415,34 @@ def test_without_its_sdk_mcp_says_what_to_install(tmp_path: Path) -> None:
     assert "pip install tritonwin[mcp]" in done.stderr
 
 
+SOMEBODY = """
+import glob, http.client, sys
+for file in glob.glob("/proc/[0-9]*/cmdline"):
+    try:
+        said = open(file, "rb").read()
+    except OSError:
+        continue
+    if sys.argv[1].encode() in said and file.split("/")[2] != str(__import__("os").getpid()):
+        print("told by", file)
+client = http.client.HTTPConnection(sys.argv[1])
+client.request("POST", "/fix", "", {"Origin": "http://" + sys.argv[1]})
+print(client.getresponse().status)
+"""
+
+
+@pytest.mark.skipif(
+    os.name == "nt" or os.geteuid() != 0 or not Path("/usr/bin/python3").exists(),
+    reason="becoming another user takes root, and a Python that all may start",
+)
+def test_another_user_of_this_machine(tmp_path: Path) -> None:
+    with started(tmp_path) as (_, address):
+        words = ["/usr/bin/python3", "-c", SOMEBODY, address.split("/")[2]]
+        done = subprocess.run(
+            words, user=65534, group=65534, cwd="/", capture_output=True, text=True, timeout=60
+        )
+        assert (done.stdout, done.stderr) == ("403\n", "")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows knows no such signals")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_program(tmp_path: Path, number: int, status: int) -> None:

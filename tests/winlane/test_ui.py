@@ -6,6 +6,7 @@ that TRITONWIN_PICTURES names.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -41,6 +42,25 @@ def test_from_the_problem_to_the_proof_and_back(repair: Repair) -> None:
         page.until("", "will not work here", limit=LIMIT)
         page.agree(page.act("fix"), "Proven: it works now.", limit=LIMIT)
         assert "Repair" not in page.until("", "should work here", limit=LIMIT)
+        page.agree(page.act("undo"), "Everything is as it was before.", limit=LIMIT)
+        page.ask("POST", "end")
+        assert program.wait(60) == 0
+    repair.give_back(())
+
+
+@pytest.mark.full
+def test_the_other_calls(repair: Repair) -> None:
+    """A log, an installation and its undo, and a snapshot, which names nobody."""
+    repair.seed.machine.home("Ada Lovelace")
+    with serving(repair.seed.machine, words_of(repair)) as (page, program):
+        said = page.ask("POST", "explain", {"log": "ModuleNotFoundError: No module named 'triton'"})
+        assert "triton-missing" in said.text
+        page.until("", "will not work here", limit=LIMIT)
+        written = page.ask("GET", "snapshot")
+        assert json.loads(written.text)["schema"] == "tritonwin.snapshot/1"
+        assert "Lovelace" not in written.text
+        task = page.act("install", packages="triton-windows")
+        assert "triton_windows-3.8" in page.agree(task, "To undo it", "Failed", limit=LIMIT)
         page.agree(page.act("undo"), "Everything is as it was before.", limit=LIMIT)
         page.ask("POST", "end")
         assert program.wait(60) == 0
