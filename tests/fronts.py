@@ -17,8 +17,7 @@ from tritonwin.remedies.install import InstallOptions
 
 def setting_of(world: World) -> Setting:
     return Setting(
-        collect=lambda host: world.collect(),
-        host=lambda: world.host,
+        collect=lambda: (world.host, world.collect()),
         fix=FixOptions(),
         install=InstallOptions(requests=(), offline=True),
     )

@@ -11,6 +11,7 @@ from tritonwin.cli.options import TargetOptions, may_start, target_options
 from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
+    from tritonwin.facts.records import Facts
     from tritonwin.front.desk import Setting
 
 
@@ -66,9 +67,13 @@ def setting_of(target: TargetOptions, lists: tuple[str, ...], *, offline: bool) 
     if choice.planted:
         may_start(choice.executable, needed=True)
         target = replace(target, python=choice.executable)
+
+    def collect() -> tuple[Host, Facts]:
+        host = Host.this_machine(target.app)
+        return host, target.collect(host=host)
+
     return Setting(
-        collect=lambda host: target.collect(host=host),
-        host=lambda: Host.this_machine(target.app),
+        collect=collect,
         fix=FixOptions(
             named=target.python is not None or target.app is not None,
             lists=lists,

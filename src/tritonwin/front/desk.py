@@ -86,10 +86,13 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """The Python that the page is about, and the wishes of the command line."""
+    """The Python that the page is about, and the wishes of the command line.
 
-    collect: Callable[[Host], Facts]
-    host: Callable[[], Host]
+    Attributes:
+        collect: the machine as it is now, and the facts of the Python.
+    """
+
+    collect: Callable[[], tuple[Host, Facts]]
     fix: FixOptions
     install: InstallOptions
 
@@ -284,8 +287,7 @@ class Desk:
         yield Prose(proof_verdict(proof, rungs=len(ladder.RUNGS)), tone="strong", indent=0)
 
     def _collect(self) -> tuple[Host, Facts]:
-        host = self._setting.host()
-        facts = self._setting.collect(host)
+        host, facts = self._setting.collect()
         self.target = facts.target.executable if facts.target else None
         return host, facts
 

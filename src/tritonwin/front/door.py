@@ -26,7 +26,7 @@ class Door:
         self.ended = threading.Event()
         self._watched = watched
         self.desk = Desk(setting, self._present)
-        self.server = LocalServer(lambda request: pages.answer(request), self.desk.version)
+        self.server = LocalServer(lambda *asked: pages.answer(*asked), self.desk.version)
         pages = Pages(desk=self.desk, root=self.server.root, end=self.ended.set)
 
     def __enter__(self) -> Door:

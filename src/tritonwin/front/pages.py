@@ -18,7 +18,7 @@ from tritonwin import __version__
 from tritonwin.facts import snapshot
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.front.desk import BusyError, Desk, Kind, Task
-from tritonwin.front.server import Request, Response
+from tritonwin.front.server import Response
 from tritonwin.journal.records import Header
 from tritonwin.output import html
 from tritonwin.output.blocks import Block, Tone
@@ -66,10 +66,11 @@ class Pages:
     root: str
     end: Callable[[], None]
 
-    def answer(self, request: Request) -> Response:
-        name, _, rest = request.path.partition("/")
-        if request.method == "POST":
-            return self._act(request)
+    def answer(self, path: str, form: Mapping[str, str] | None) -> Response:
+        """The page, or what comes of a form."""
+        if form is not None:
+            return self._act(path, form)
+        name, _, rest = path.partition("/")
         if name == "task" and rest.isdecimal() and (task := self.desk.tasks.get(int(rest[:9]))):
             return self._task(task)
         pages: dict[str, Callable[[], Response]] = {
@@ -81,13 +82,12 @@ class Pages:
             "page.css": lambda: _file("page.css", "text/css", html.STYLE),
             "page.js": lambda: _file("page.js", "text/javascript"),
         }
-        page = pages.get(request.path)
+        page = pages.get(path)
         return page() if page else self._page("There is no such page.", "bad", status=404)
 
-    def _act(self, request: Request) -> Response:
+    def _act(self, path: str, form: Mapping[str, str]) -> Response:
         """The forms. Each starts a task, or answers the question of one."""
-        form, desk = request.form, self.desk
-        match request.path:
+        match path:
             case "explain":
                 return self._explain(form.get("log", ""))
             case "answer":
@@ -96,11 +96,11 @@ class Pages:
                 self.end()
                 body = "<p>A change that is being made is finished first. Close this page.</p>"
                 return self._page("tritonwin ends.", "plain", body, script=False)
-        kind = next((each for each in _TITLES if each == request.path), None)
+        kind = next((each for each in _TITLES if each == path), None)
         if kind is None:
             return self._page("There is no such page.", "bad", status=404)
         try:
-            task = desk.start(kind, form.get(_GIVEN.get(kind, ""), ""))
+            task = self.desk.start(kind, form.get(_GIVEN.get(kind, ""), ""))
         except BusyError:
             said = "Another task is at work or waits for an answer. Nothing was started."
             return self._page(said, "warning", self._current(), status=409)

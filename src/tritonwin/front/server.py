@@ -18,6 +18,7 @@ its own. So:
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import secrets
@@ -53,15 +54,6 @@ _HEADERS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """A request that was let in; `path` is what follows the secret."""
-
-    method: str
-    path: str
-    form: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Response:
     status: int = 200
     body: bytes = b""
@@ -81,7 +73,8 @@ class LocalServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
     """The server, bound when it is made; `serve_forever` runs in a thread of its own.
 
     Args:
-        answer: makes the response to a request that was let in; called in many threads.
+        answer: makes the response to a request that was let in, in many threads: it takes the path
+            behind the secret, and the fields of a form that was sent.
         version: changes when a page that is open has to be shown in its new state.
     """
 
@@ -89,7 +82,11 @@ class LocalServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
     allow_reuse_address = False
     request_queue_size = 128
 
-    def __init__(self, answer: Callable[[Request], Response], version: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        answer: Callable[[str, Mapping[str, str] | None], Response],
+        version: Callable[[], str],
+    ) -> None:
         self.answer, self.version = answer, version
         self.root = f"/{secrets.token_urlsafe(32)}/"
         self._ticket: str | None = None
@@ -122,7 +119,8 @@ class LocalServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
                     self.shutdown_request(request)
                     return
                 del self._open[stranger]
-                _hang_up(stranger)  # its thread then ends
+                with contextlib.suppress(OSError):
+                    stranger.shutdown(socket.SHUT_RDWR)  # its thread then ends
             self._open[request] = False
         super().process_request(request, client_address)
 
@@ -202,9 +200,8 @@ class _Handler(BaseHTTPRequestHandler):
             elif path == "events" and self.command == "GET":
                 self._tell()
             else:
-                form = self._form(path) if self.command == "POST" else {}
-                request = Request(method=self.command, path=path, form=form)
-                self._send(self.server.answer(request))
+                form = self._form(path) if self.command == "POST" else None
+                self._send(self.server.answer(path, form))
         except RefusedError as refused:
             self.send_error(refused.status, str(refused))
 
@@ -292,10 +289,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
         del format, args
-
-
-def _hang_up(connection: socket.socket) -> None:
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:  # it went by itself
-        pass
