@@ -398,6 +398,7 @@ def _versions(verdicts: Verdicts) -> str:
 
 # examples of helps that tests/unit/test_commands_run.py leaves out
 _NOT_RUN = {
+    "mcp": "an assistant starts it; tests/unit/test_mcp.py",
     "ui": "it waits for a browser; tests/unit/test_front.py",
     "demo": "one starts the Windows lane; the other is in tests/unit/test_consoles.py",
 }

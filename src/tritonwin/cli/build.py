@@ -105,7 +105,6 @@ _LARGEST = 2**20  # bytes of a matrix file
 @click.command("build")
 @click.argument("recipe")
 @target_options
-@order_options
 @click.option("--plan", "only_plan", is_flag=True, help="Show the plan; build nothing.")
 @click.option(
     "--snapshot", type=_PATH, metavar="FILE", help="Plan for the machine of this snapshot."
@@ -123,6 +122,7 @@ _LARGEST = 2**20  # bytes of a matrix file
 @click.option("--resume", is_flag=True, help="Go on with the build that was interrupted.")
 @click.option("--yes", is_flag=True, help="Build without asking.")
 @click.option("--all", "everything", is_flag=True, help="Show the reason of every choice.")
+@order_options
 @json_option
 def command(
     *,

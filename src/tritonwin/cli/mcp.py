@@ -28,7 +28,8 @@ def command(*, target: TargetOptions, offline: bool) -> int:
         from tritonwin.front.mcp import serve
     except ImportError as error:
         raise UserError(
-            f"the MCP SDK cannot be imported: {error}", "Install it: pip install tritonwin[mcp]"
+            f"the MCP SDK cannot be imported: {error}",
+            "Install it beside tritonwin: python -m pip install mcp",
         ) from None
     with Door(setting_of(target, (), offline=offline), watched=False) as door:
         serve(door)

@@ -173,10 +173,8 @@ def _lacking(word: str, value: str, setting: ProofSetting, rung: Rung) -> str | 
         case "package-gpu":
             package = packages.load().get(value)
             if package and package.capability and not fits(capability, package.capability):
-                return (
-                    f"{value} works on compute capability {package.capability}, this is "
-                    f"{capability} ({package.source})"
-                )
+                works = f"{value} works on compute capability {package.capability}"
+                return f"{works}, this is {capability}"
     return None
 
 
@@ -218,7 +216,7 @@ def _too_old(facts: Facts, capability: str, *, dots: bool) -> str | None:
         if partly
         else f"Triton {version} does not compile for it"
     )
-    return f"{row.name} ({row.examples}): {reason}. {row.advice or ''} ({row.source})".strip()
+    return f"{row.name} ({row.examples}): {reason}. {row.advice or ''}".strip()
 
 
 def _no_dtype(facts: Facts, capability: str, name: str, here: str) -> str | None:
@@ -235,7 +233,5 @@ def _no_dtype(facts: Facts, capability: str, name: str, here: str) -> str | None
         if versions.series(str(version)) == series
     ):
         return None
-    return (
-        f"{name} needs compute capability {row.capability}, {here} {capability}: "
-        f"{row.text} ({row.source})"
-    )
+    needs = f"{name} needs compute capability {row.capability}"
+    return f"{needs}, {here} {capability}: {row.text}"
