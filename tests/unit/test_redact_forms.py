@@ -391,6 +391,21 @@ def test_no_name_survives_in_any_writing(form: str, name: str, writing: str) -> 
         json.loads(redacted)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"-----BEGINx.eyJzdWIiOiIxMjM0In0.abc-_defRSA PRIVATE KEY-----\nMIIEabc\n{X}",
+        f'-----BEGIN RSA PRIVATE KEY-----\n={X}", "/DTOKEN={X}", "-DTOKEN={X}',
+        f"-----BEGIN RSA PRIVATE KEY-----\n{X}\n<end> of it",
+    ],
+)
+def test_half_a_key_goes_at_once(text: str) -> None:
+    once = Redactor(JDOE).text(text)
+    assert X not in once
+    assert "MIIEabc" not in once
+    assert Redactor(JDOE).text(once) == once
+
+
 def test_lines_of_a_key_go_where_they_are_items_of_a_list() -> None:
     lines = [
         "-----BEGIN PRIVATE KEY-----",

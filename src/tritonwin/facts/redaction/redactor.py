@@ -369,7 +369,7 @@ def _fixed_mark(found: _Found, spelled: str) -> str:
 
 def _without_key(match: re.Match[str]) -> str:
     head, body = match["head"], match["body"]
-    if body == TOKEN or not body.strip():
+    if body.startswith(TOKEN) or not body.strip():
         return match[0]
     if '"' in body or "'" in body:
         return head + redact_rules.KEY_LINE.sub(TOKEN, body)

@@ -187,7 +187,7 @@ def _is_random_value(match: re.Match[str]) -> bool:
 # A private key is long, and its lines may be items of a list.
 PRIVATE_KEY = re.compile(
     r"(?P<head>-{4,5}BEGIN[^\r\n]{0,160}?PRIVATE[^\r\n]{0,40}?-{4,5})"
-    r"(?P<body>.{0,12000}?(?=-{4,5}END)|(?:[A-Za-z0-9+/=\s\\\",]){0,12000})",
+    r"(?P<body>.{0,12000}?(?=-{4,5}END)|(?:[A-Za-z0-9+/=\s\\\",]|<token>){0,12000})",
     re.DOTALL,
 )
 KEY_LINE = re.compile(r"(?<![\\<])\b[A-Za-z0-9+/=]{4,}(?!>)")
