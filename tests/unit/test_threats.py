@@ -40,7 +40,7 @@ ALL_CALLS = list(calls())
 def test_no_shell_is_asked_to_run_anything() -> None:
     shells = {"os.system", "os.popen", "os.startfile", "subprocess.getoutput"}
     # the address of the local page, for the user's browser
-    page = [("cli/ui.py", "os.startfile")]
+    page = [("front/door.py", "os.startfile")]
     assert [(file, name) for file, name, _ in ALL_CALLS if name in shells] == page
     with_shell = [
         file
