@@ -412,7 +412,7 @@ def test_without_its_sdk_mcp_says_what_to_install(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, env=home, timeout=60
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "pip install tritonwin[mcp]" in done.stderr
+    assert "python -m pip install mcp" in done.stderr
 
 
 SOMEBODY = """

@@ -152,7 +152,7 @@ class Pages:
             undo = self._button("undo", "Undo it") if task.undoable else ""
             after = f'<div class="bar">{undo}<a href="{self.root}">What is wrong now</a></div>'
         body = (
-            f'<p id="state" role="status" data-live="swap"><strong class="{html.CLASSES[tone]}">'
+            f'<p id="state" role="status" data-live="swap"><strong class="{tone}">'
             f"{state}</strong></p>"
             f'<div id="said" role="log" aria-label="What happened" data-live="grow">{said}</div>'
             f'<div id="now" class="faint" data-live="swap">{html.shown(task.now)}{trying}</div>'
@@ -230,7 +230,7 @@ class Pages:
         if last and last.open and last.kind != "examine":
             return ""
         return "".join(
-            f'<div class="note"><p><strong class="warned">This change was cut off in the middle, '
+            f'<div class="note"><p><strong class="warning">This change was cut off in the middle, '
             f"or another tritonwin is at work on it:</strong> {html.shown(header.title)} "
             f'<span class="faint">{html.shown(header.target)}</span></p>'
             f"{self._button('undo', 'Undo it ...', journal=header.id)}</div>"
@@ -275,7 +275,7 @@ class Pages:
 <body>
 <header><nav aria-label="Pages">{links}</nav></header>
 <main>
-<h1 class="{html.CLASSES[tone]}">{html.shown(headline)}</h1>
+<h1 class="{tone}">{html.shown(headline)}</h1>
 {"".join(body)}
 </main>
 <p id="lost" role="alert" class="note" hidden></p>

@@ -41,7 +41,7 @@ for (const block of document.querySelectorAll("pre.command")) {
 }
 """
 
-# Colours keep a contrast of 4.5 to their ground, in both schemes.
+# The classes are the tones of blocks. Colours keep a contrast of 4.5 to their ground.
 STYLE = """
 :root { color-scheme: light dark; --page: #fbfaf7; --text: #1d1f23; --faint: #62676f;
   --line: #dcd9d0; --passed: #1e7044; --broken: #b3261e; --warned: #8a5a00; --absent: #62676f; }
@@ -53,8 +53,8 @@ body { margin: 0 auto; max-width: 56rem; padding: 2rem 1.25rem; background: var(
 h1 { font-size: 1.5rem; line-height: 1.3; margin: 0 0 1rem; }
 h2 { font-size: 1.15rem; margin: 0; } h3 { font-size: 1rem; margin: .75rem 0 .25rem; }
 p { margin: .25rem 0; } .strong { font-weight: 600; } .faint { color: var(--faint); }
-.passed { color: var(--passed); } .broken { color: var(--broken); }
-.warned { color: var(--warned); } .absent { color: var(--absent); }
+.good { color: var(--passed); } .bad, .crashed { color: var(--broken); }
+.warning { color: var(--warned); } .absent, .notice { color: var(--absent); }
 section { border-left: .3rem solid currentColor; padding: .1rem 0 .1rem 1rem; margin: 1.25rem 0; }
 section > * { color: var(--text); }
 code, pre { font: .85rem/1.45 ui-monospace, Consolas, monospace; }
@@ -68,20 +68,9 @@ dt { color: var(--faint); } dd { margin: 0; }
 table { border-collapse: collapse; }
 td { padding: .1rem 1rem .1rem 0; vertical-align: top; } td:first-child { white-space: nowrap; }
 footer { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: .5rem; }
-td > .passed, td > .broken, td > .warned, td > .absent { white-space: nowrap; }
+td > .good, td > .bad, td > .warning, td > .absent { white-space: nowrap; }
 @media print { button { display: none; } section, pre { break-inside: avoid; } }
 """
-CLASSES: dict[Tone, str] = {
-    "plain": "",
-    "strong": "strong",
-    "faint": "faint",
-    "good": "passed",
-    "notice": "absent",
-    "warning": "warned",
-    "bad": "broken",
-    "absent": "absent",
-    "crashed": "broken",
-}
 
 
 def diagnosis_page(view: View) -> str:
@@ -150,7 +139,7 @@ def page(
 </head>
 <body>
 <main>
-<h1 class="{CLASSES[tone]}">{shown(headline)}</h1>
+<h1 class="{tone}">{shown(headline)}</h1>
 {"".join(body)}
 </main>
 <footer class="faint">tritonwin {__version__}, {shown(made)}</footer>
@@ -200,16 +189,16 @@ def _section(block: Section, todo: str = "Do this") -> str:
     if block.remedy:
         parts = [f"<h3>{todo}</h3>", parts[1], "<h3>Why</h3>", parts[0]]
     return (
-        f'<section id="{shown(block.name)}" class="{CLASSES[block.tone]}">'
+        f'<section id="{shown(block.name)}" class="{block.tone}">'
         f"<h2>{shown(block.title)}</h2>"
-        f'<p><strong class="{CLASSES[block.tone]}">{shown(block.label)}</strong> '
+        f'<p><strong class="{block.tone}">{shown(block.label)}</strong> '
         f'<code class="faint">{shown(block.name)}</code></p>{"".join(parts)}</section>'
     )
 
 
 def _span(span: Span) -> str:
-    kind = CLASSES[span.tone]
-    return f'<span class="{kind}">{shown(span.text)}</span>' if kind else shown(span.text)
+    text = shown(span.text)
+    return text if span.tone == "plain" else f'<span class="{span.tone}">{text}</span>'
 
 
 def shown(text: str) -> str:
