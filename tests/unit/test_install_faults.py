@@ -82,7 +82,7 @@ def in_the_middle(scene: Scene, process: subprocess.Popen[str]) -> None:
 
 
 @posix
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_ended_during_the_download(scene: Scene, how: signal.Signals) -> None:
     """Ctrl-C leaves nothing; with what a killed one left the next run goes on, and installs."""
     before = scene.target.files()
@@ -94,7 +94,7 @@ def test_ended_during_the_download(scene: Scene, how: signal.Signals) -> None:
         in_the_middle(scene, process)
         process.send_signal(how)
         _, said = process.communicate(timeout=60)
-    status = {signal.SIGKILL: -9, signal.SIGINT: 130, signal.SIGTERM: 143}[how]
+    status = {signal.SIGKILL: -9, signal.SIGINT: 130}[how]
     assert process.returncode == status, said
     assert "Traceback" not in said
     assert scene.target.files() == before
@@ -114,7 +114,7 @@ def test_ended_during_the_download(scene: Scene, how: signal.Signals) -> None:
 
 
 @posix
-@pytest.mark.parametrize("point", [1, 8, 20])
+@pytest.mark.parametrize("point", [8, 20])
 def test_killed_during_the_installation(scene: Scene, point: int) -> None:
     before = scene.target.files()
     with scene.start(**{faults.VARIABLE: str(point)}) as process:
