@@ -94,6 +94,22 @@ def test_a_file_of_others_in_a_new_package_stays(store: Store, env: Path) -> Non
     assert left - {"fresh/__pycache__/x.cpython-312.pyc"} == {"fresh/sub/mine.txt"}
 
 
+@pytest.mark.parametrize("name", ["fresh", "pkg", "made"])
+def test_a_file_of_others_among_bytecode_stays(store: Store, env: Path, name: str) -> None:
+    site = env / "site"
+    if name == "made":
+        with Journal.begin(store, target=str(env / "bin/python"), title="a module") as journal:
+            journal.write(site / "made/__init__.py", b"ours")
+    else:
+        journal = install(store, env / "bin/python", site, name, NEW)
+    plant(site, f"{name}/__pycache__/notes.txt", f"{name}/__pycache__/new.cpython-312.pyc")
+    report = undo_as_foreseen(store, journal.header.id)
+    assert (report.state, report.restored) == ("undone", False)
+    assert report.notes == (f"{site / name} stays: __pycache__/notes.txt in it is not tritonwin's",)
+    assert (site / f"{name}/__pycache__/notes.txt").is_file()
+    assert not (site / f"{name}/sub").exists()
+
+
 def test_a_file_of_others_does_not_keep_the_old_package_away(store: Store, env: Path) -> None:
     site = env / "site"
     before = describe_tree(env)
@@ -293,9 +309,8 @@ def test_the_order_is_not_the_clocks(
 # -- all of it together
 
 NAMES = ("a", "b", "c")
-PLACES = st.tuples(st.sampled_from(NAMES), st.sampled_from(("x.py", "y.py", "s/z.py"))).map(
-    "/".join
-)
+FILES = ("x.py", "y.py", "s/z.py", "__pycache__/notes.txt")
+PLACES = st.tuples(st.sampled_from(NAMES), st.sampled_from(FILES)).map("/".join)
 
 
 @dataclass
@@ -356,7 +371,7 @@ class Journals(RuleBasedStateMachine):
 
     @rule(
         name=st.sampled_from(NAMES),
-        files=st.sets(st.sampled_from(("x.py", "y.py", "s/z.py"))),
+        files=st.sets(st.sampled_from(FILES[:3])),
         spelling=st.integers(0, 1),
         kill=st.integers(0, 60),
     )

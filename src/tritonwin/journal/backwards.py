@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TypeAlias
 
 from tritonwin.journal.log import Log
 from tritonwin.journal.records import Area, MakeFolder, MakeKey, Move, RemoveFolder, SetValue, Step
 from tritonwin.journal.registry import RegistryValue
-from tritonwin.journal.tree import listing_hash
+from tritonwin.journal.tree import is_compiled, listing_hash
 from tritonwin.journal.view import Machine
 
 
@@ -272,10 +272,13 @@ class Backwards:
         if self.view.kind(path) != "folder":
             return Decision()
         names = sorted(self.view.names(path))
-        foreign = [name for name in names if not _compiled(name)]
-        if foreign:
+        cached = path / "__pycache__"
+        below = self.view.names(cached) if self.view.kind(cached) == "folder" else ()
+        every = (*names, *(f"__pycache__/{name}" for name in sorted(below)))
+        foreign = next((name for name in every if not _compiled(name)), None)
+        if foreign is not None:
             self.shared.add(path)
-            return Decision(notes=(f"{path} stays: {foreign[0]} in it is not tritonwin's",))
+            return Decision(notes=(f"{path} stays: {foreign} in it is not tritonwin's",))
         return Decision(actions=(*(Discard(path / name) for name in names), TakeFolder(path)))
 
     def _removed_folder(self, path: Path, mode: int) -> Decision:
@@ -357,7 +360,9 @@ def _no_place(path: Path, *, left: str, before: str) -> Decision:
 
 
 def _compiled(name: str) -> bool:
-    return "__pycache__" in name.split("/") or name.endswith(".pyc")
+    """True for a name of a listing that is bytecode, or the folder for it."""
+    path = PurePath(name)
+    return path.name == "__pycache__" or path.suffix == ".pyc" or is_compiled(path)
 
 
 def _said(value: RegistryValue | None) -> str:

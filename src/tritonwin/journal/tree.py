@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from tritonwin.system.files import long_path
 
 _CHUNK = 1 << 20
+# also while it is written, and what numba keeps there
+_COMPILED = re.compile(r"\.(py[co](\.\d+)?|nb[ic])\Z")
 _JUNCTION = 0xA0000003  # IO_REPARSE_TAG_MOUNT_POINT
 
 
@@ -80,6 +83,11 @@ def entries_of(root: Path) -> dict[str, os.stat_result]:
             with os.scandir(path) as entries:
                 waiting += [(start + entry.name, entry.path) for entry in entries]
     return found
+
+
+def is_compiled(path: PurePath) -> bool:
+    """True for what Python, or numba, puts into `__pycache__`; others put files there too."""
+    return path.parent.name == "__pycache__" and _COMPILED.search(path.name) is not None
 
 
 def pointer(path: Path, status: os.stat_result) -> str:

@@ -31,8 +31,6 @@ _FOLDERS = {
     "flash-attn": ("flash_attn",),
 }
 # files beside an environment from which a project's manager makes it again, and how to add to them
-# also while it is written, and what numba keeps there
-_COMPILED = re.compile(r"\.(py[co](\.\d+)?|nb[ic])\Z")
 _LOCKS = {"uv.lock": ("uv sync", "uv add"), "poetry.lock": ("poetry sync", "poetry add")}
 
 
@@ -116,15 +114,12 @@ def _cover(folder: Path, owned: Mapping[str, Path]) -> tuple[list[Path], list[Pa
     return (goes, stays) if stays else ([folder], [])
 
 
-def is_compiled(path: Path) -> bool:
-    """True for what Python, or numba, puts into `__pycache__`; others put files there too."""
-    return path.parent.name == "__pycache__" and _COMPILED.search(path.name) is not None
-
-
 def _is_bytecode(path: Path, owned: Mapping[str, Path]) -> bool:
     """True for a file that Python made from an owned module, or from one that is gone."""
     source = path.parent.with_name(f"{path.name.partition('.')[0]}.py")
-    return is_compiled(path) and (os.path.normcase(source) in owned or not os.path.lexists(source))
+    return tree.is_compiled(path) and (
+        os.path.normcase(source) in owned or not os.path.lexists(source)
+    )
 
 
 def claimed(site_packages: Path, top: str, besides: Collection[Path] = ()) -> bool:

@@ -16,7 +16,7 @@ from tritonwin.facts.history import forget_proven
 from tritonwin.journal import Header, JournalError, Store, UndoReport, preview, undo
 from tritonwin.journal.disk import is_real_folder
 from tritonwin.journal.records import Move
-from tritonwin.journal.tree import file_hash
+from tritonwin.journal.tree import file_hash, is_compiled
 from tritonwin.journal.undo import Forgotten, UndoResult
 from tritonwin.system.codec import DecodeError, from_json
 from tritonwin.system.host import Environment
@@ -137,7 +137,7 @@ def _forgotten(identifier: str, others: Sequence[tuple[Path, Path]], store: Stor
 def _of_others(header: Header, store: Store) -> Iterator[tuple[Path, Path]]:
     """The kept files that no package and no cache can bring back, and the places they had."""
     # an undo needs none of these
-    from tritonwin.remedies.installed import is_compiled, recorded
+    from tritonwin.remedies.installed import recorded
     from tritonwin.remedies.plan import ClearCache, Plan
 
     try:
