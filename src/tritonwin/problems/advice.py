@@ -172,7 +172,8 @@ def _variant(entry: Entry, facts: Facts) -> Advice:
     others = value_of("torch_build", facts) == "xpu" and "xpu" not in advice.when.torch_build
     if others and _installs_triton(entry, advice):
         return _OF_XPU
-    return advice if facts.windows or FORK not in advice.summary else _OF_LINUX
+    installs = FORK in advice.summary and any("{triton_spec}" in c for c in advice.commands)
+    return advice if facts.windows or not installs else _OF_LINUX
 
 
 def _due(commands: tuple[str, ...], finding: Finding, facts: Facts) -> tuple[str, ...]:
