@@ -89,7 +89,7 @@ def test_the_same_in_a_browser(
                 ("should work here", ""),
                 ("", "Prove it"),
                 ("Not proven.", ""),
-                ("Past changes", ""),
+                ("applied", ""),
                 ("", "Undo ..."),
                 ("Undo this?", "Do it"),
                 ("Everything is as it was before.", ""),
