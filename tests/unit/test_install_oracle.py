@@ -168,8 +168,8 @@ AMD_TRITON["2.13"] = AMD_TRITON["2.12"]
 
 
 def amd_wheels(folder: Path, name: str, version: str, rocm: str, pythons: tuple[str, ...],
-               chips: tuple[str, ...]) -> Iterator[Path]:  # fmt: skip
-    requires = [f"rocm[libraries]=={rocm}"] if name == "torch" else []
+               chips: tuple[str, ...], torch: str)  -> Iterator[Path]:  # fmt: skip
+    requires = [f"rocm[libraries]=={rocm}" if name == "torch" else f"torch=={torch}+rocm{rocm}"]
     requires += [
         f'amd-{name}-device-{each}=={version}+rocm{rocm}; extra == "device-{each}"'
         for each in chips
@@ -187,13 +187,13 @@ def amds_world(server: ListServer, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         wheel
         for torch, rocm, vision, pythons, chips in PARTS
         for name, version in (("torch", torch), ("torchvision", vision))
-        for wheel in amd_wheels(tmp_path / "all", name, version, rocm, pythons, chips)
+        for wheel in amd_wheels(tmp_path / "all", name, version, rocm, pythons, chips, torch)
     ]
     for family, (torch, rocm, vision, pythons) in FAMILIES.items():
         wheels = [
             wheel
             for name, version in (("torch", torch), ("torchvision", vision))
-            for wheel in amd_wheels(tmp_path / family, name, version, rocm, pythons, ())
+            for wheel in amd_wheels(tmp_path / family, name, version, rocm, pythons, (), torch)
         ]
         server.index(f"families/{family}", *wheels)
     usual = [f"triton_windows-{v}-cp3{n}-cp3{n}-win_amd64.whl" for n in (10, 12, 13)

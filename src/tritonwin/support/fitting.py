@@ -412,6 +412,8 @@ def _requirements(lines: Iterable[str], needs: Needs) -> str | None:
         wanted = read_requirement(line)
         if wanted is None or wanted.name.lower() != "torch" or "extra" in str(wanted.marker):
             continue
-        if have and not wanted.specifier.contains(have.base_version, prereleases=True):
+        # AMD's torchvision asks for its torch by the whole version: ==2.12.0+rocm7.13.0
+        versions_of = (have.base_version, str(have)) if have else ()
+        if not any(wanted.specifier.contains(v, prereleases=True) for v in versions_of):
             return f"needs torch {wanted.specifier}, this is torch {needs.torch.version}"
     return None
