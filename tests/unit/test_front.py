@@ -278,6 +278,18 @@ def test_closing_the_page_answers_with_no(front: Front, world: World) -> None:
     assert world.shadow.exists()
 
 
+def test_closing_the_page_in_a_change_finishes_it(front: Front, world: World) -> None:
+    def proofs() -> Iterator[Any]:
+        yield proof("failed")
+        front.ended.set()  # as when the last page is gone
+        yield proof("passed")
+
+    world.proofs = proofs()
+    front.agree(front.act("fix"), "Proven: it works now.")
+    assert not world.shadow.exists()
+    assert [header.state for header in world.store.journals()] == ["applied"]
+
+
 def test_a_change_that_was_cut_off_is_shown_and_undone(front: Front, world: World) -> None:
     before = tree_hash(world.root)
     front.act("fix")
