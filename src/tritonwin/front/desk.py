@@ -54,7 +54,7 @@ class BusyError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class PageQuestion:
     """A question of a task, on what is shown then; its `id` answers it once."""
 
     id: str
@@ -76,7 +76,7 @@ class Task:
     state: Literal["working", "asking", "done", "failed"] = "working"
     said: tuple[Block, ...] = ()
     now: str = ""
-    question: Question | None = None
+    question: PageQuestion | None = None
     undoable: bool = False
 
     @property
@@ -198,7 +198,7 @@ class Desk:
 
     def _agree(self, text: str) -> bool:
         """Ask on the page, and wait for the answer."""
-        question = Question(id=secrets.token_hex(16), text=text)
+        question = PageQuestion(id=secrets.token_hex(16), text=text)
         self._note(state="asking", question=question, now="")
         while question.id not in self._answers:
             if not self._present():

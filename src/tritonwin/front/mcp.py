@@ -49,7 +49,7 @@ class TaskReport:
 
 
 @dataclass(frozen=True)
-class Tools:
+class AssistantTools:
     """The tools; each returns within the limits of what it starts."""
 
     door: Door
@@ -137,7 +137,7 @@ def _tree(record: object) -> dict[str, Any]:
 
 def made(door: Door) -> MCPServer:
     """The server with its tools."""
-    tools = Tools(door, Redactor.this_machine())
+    tools = AssistantTools(door, Redactor.this_machine())
     server = MCPServer("tritonwin", version=__version__, instructions=_INSTRUCTIONS)
     for tool in (tools.doctor, tools.explain, tools.plan_repair, tools.verify, tools.task,
                  tools.snapshot):  # fmt: skip
