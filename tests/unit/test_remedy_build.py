@@ -12,7 +12,7 @@ from hosts import no_pip
 from trees import tree_hash
 from wheel_files import make_wheel
 
-from tritonwin.build import runner
+from tritonwin.build import recipe, runner
 from tritonwin.build.outcome import BuildOutcome, Progress, WheelProof
 from tritonwin.facts.records import Interpreter
 from tritonwin.journal import Journal, Store, undo
@@ -76,6 +76,12 @@ def test_what_is_not_built_in_passing(
     actions = [action for name in requests for action in asked(name)]
     with pytest.raises(NothingFitsError):
         planner._install_or_build(actions, means)
+
+
+def test_a_recipe_for_a_torch_is_found_by_its_distribution() -> None:
+    made = [r for r in map(recipe.load, recipe.names()) if r.needs_torch and r.distribution]
+    assert made
+    assert [build_wheel.recipe_for(r.distribution) for r in made] == [r.name for r in made]
 
 
 def test_a_refused_build_says_both_reasons(

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from tritonwin.support.pip import Pip
 from tritonwin.support.versions import parse
 from tritonwin.system.codec import to_json
 from tritonwin.system.host import Host
+from tritonwin.system.toml import shipped
 
 if TYPE_CHECKING:
     from tritonwin.build.order import Order
@@ -94,14 +96,16 @@ def prepare(
 
 
 def recipe_for(distribution: str) -> str | None:
-    """The recipe that makes this distribution for a torch; None where there is none.
+    """The recipe that makes this distribution for a torch, and has its name; None: there is none.
 
     A Triton is not built in passing: which one fits is the question, not how to make it.
     """
-    from tritonwin.build import recipe
-
-    recipes = (recipe.load(name) for name in recipe.names())
-    return next((r.name for r in recipes if r.distribution == distribution and r.needs_torch), None)
+    file = f"recipes/{distribution}.toml"
+    if not files("tritonwin.build").joinpath(file).is_file():
+        return None
+    recipe = shipped("tritonwin.build", file)  # without an import of the builds
+    made = recipe["distribution"] == distribution and recipe["needs_torch"]
+    return distribution if made else None
 
 
 def plan_build(context: PlanContext, *, distribution: str) -> BuildWheel:
