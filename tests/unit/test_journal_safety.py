@@ -309,7 +309,7 @@ def test_the_order_is_not_the_clocks(
 # -- all of it together
 
 NAMES = ("a", "b", "c")
-FILES = ("x.py", "y.py", "s/z.py", "__pycache__/notes.txt")
+FILES = ("x.py", "y.py", "s/z.py", "own.pyc", "__pycache__/notes.txt")
 PLACES = st.tuples(st.sampled_from(NAMES), st.sampled_from(FILES)).map("/".join)
 
 

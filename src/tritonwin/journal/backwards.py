@@ -362,7 +362,7 @@ def _no_place(path: Path, *, left: str, before: str) -> Decision:
 def _compiled(name: str) -> bool:
     """True for a name of a listing that is bytecode, or the folder for it."""
     path = PurePath(name)
-    return path.name == "__pycache__" or path.suffix == ".pyc" or is_compiled(path)
+    return path.name == "__pycache__" or is_compiled(path)
 
 
 def _said(value: RegistryValue | None) -> str:
