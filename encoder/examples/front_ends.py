@@ -13,9 +13,9 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
+from whole_row import Parts, whole_row
 
 from byte_spectral.encoder import ByteSpectral
-from byte_spectral.global_ import Parts, global_spectral
 
 FEATURES = 256
 
@@ -53,8 +53,46 @@ class Whole(nn.Module):
         self.parts = parts
 
     def forward(self, x: Tensor) -> Tensor:
-        found = global_spectral(x, parts=self.parts) / x.shape[1] ** 0.5
+        found = whole_row(x, self.parts) / x.shape[1] ** 0.5
         return nn.functional.pad(found[..., :FEATURES], (0, max(0, FEATURES - found.shape[-1])))
+
+
+class HashedGrams(nn.Module):
+    """Embedding plus a row for the last 2 to 6 bytes each, by a hash modulo a prime."""
+
+    def __init__(self, width: int, *, rows: int = 199) -> None:
+        super().__init__()
+        self.embedding = ByteEmbedding(width)
+        self.rows = rows
+        self.tables = nn.ModuleList(nn.Embedding(rows, width) for _ in range(2, 7))
+
+    def forward(self, x: Tensor) -> Tensor:
+        found, byte = self.embedding(x), x.int() + 1
+        hashed, factor = byte, 1
+        for back, table in enumerate(self.tables, start=1):
+            factor = factor * 263 % self.rows
+            earlier = nn.functional.pad(byte, (back, 0))[:, : x.shape[1]]  # 0 before the row
+            hashed = (hashed + earlier * factor) % self.rows
+            found = found + table(hashed)
+        return found
+
+
+def _one_kernel(width: int) -> ByteSpectral:
+    """Embedding and projected magnitudes at once."""
+    return ByteSpectral(W=64, K=FEATURES, precision="fast", project=width, embed=True)
+
+
+class Apart(nn.Module):
+    """The same function of the same parameters in separate steps."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.features = ByteSpectral(W=64, K=FEATURES, precision="fast")
+        self.projection = nn.Linear(FEATURES, width)  # drawn in the order of the one kernel's
+        self.embedding = nn.Embedding(256, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.embedding(x.int()) + self.projection(self.features(x))
 
 
 def normalised(x: Tensor) -> Tensor:
@@ -178,6 +216,10 @@ ARMS: dict[str, Arm] = {
     "embedding+taps": Arm(build=partial(_beside_embedding, build=_taps),
                           words="embedding + learnable taps MLP"),
     "embedding+conv8": Arm(build=CausalConv, words="embedding + depthwise causal conv, 8 taps"),
+    "embedding+ngrams": Arm(build=HashedGrams,
+                            words="embedding + hashed 2- to 6-grams, 199 rows each"),
+    "embedding+mag-linear": Arm(build=Apart, words="embedding + mag, Linear"),
+    "one-kernel": Arm(build=_one_kernel, words="embedding + mag, Linear, in one kernel"),
     "published": Arm(build=partial(_pointwise, function=published, columns=FEATURES), causal=False,
                      words="the published kernel, literally"),
     "abs-byte": Arm(build=partial(_pointwise, function=torch.abs, columns=FEATURES),

@@ -143,6 +143,43 @@ def grid(found: list[Json]) -> str:
     return text.rstrip("\n") + "\n"
 
 
+def front_end(found: list[Json]) -> str:
+    """Microseconds, and times the lookup's, of the front end in one kernel and in steps."""
+    text = ""
+    for each in found:
+        rows = []
+        for row in each["rows"]:
+            B, T, K, D = row["shape"]
+            for way in ("forward", "forward and backward"):
+                cells = row[way]
+                rows.append((
+                    f"{B} x {T}", f"{K}", f"{D}", way, f"{cells['lookup']['us']:.1f}",
+                    *(f"{cells[name]['us']:.1f} / **{cells[name]['ratio']:.2f}**"
+                      for name in ("one kernel", "apart")),
+                ))  # fmt: skip
+            both = (row["table gradient"][name]["us"] for name in ("sorted", "product"))
+            rows.append((f"{B} x {T}", "", f"{D}", "gradient of the table alone",
+                         *(f"{us:.1f}" for us in both), ""))  # fmt: skip
+        head = ("rows", "bins", "width", "", "lookup", "one kernel", "separate steps")
+        text += measured_on(each) + table(head, rows) + "\n"
+    return text.rstrip("\n") + "\n"
+
+
+def few(found: list[Json]) -> str:
+    """Microseconds of small calls with the plan before, and with the one chosen, in one run."""
+    text = ""
+    for each in found:
+        rows: dict[str, list[str]] = defaultdict(list)
+        for row in each["rows"]:
+            B, T, K, W, _ = row["shape"]
+            before, after = row["us"]["{}"], row["us"][row["chosen"]]
+            rows[f"{B} x {T} | {K} | {W}"].append(f"{before:.1f} / {after:.1f}")
+        head = ("rows", "bins", "window", "exact fp32", "fast fp32", "fast bf16")
+        text += measured_on(each) + table(head, ((what, *cells) for what, cells in rows.items()))
+        text += "\n"
+    return text.rstrip("\n") + "\n"
+
+
 def end_to_end(benches: list[Json]) -> str:
     cases = {
         (c["shape"][1], card(bench["device"]), c["what"]): c["us"]
@@ -259,6 +296,8 @@ TABLES: dict[str, tuple[str, Callable[[list[Json]], str]]] = {
     "goals": ("bench", goals),
     "counters": ("counters", counters),
     "grid": ("grid", grid),
+    "few": ("few", few),
+    "front-end": ("front-end", front_end),
     "times": ("bench", times),
     "end-to-end": ("bench", end_to_end),
     "arms": ("arms", arms),

@@ -1,4 +1,4 @@
-"""The gradient of the taps, in Triton alone: the same Toeplitz product, turned."""
+"""Gradients in Triton alone: of taps, by the same Toeplitz product, turned; of a table of bytes."""
 
 from __future__ import annotations
 
@@ -109,3 +109,39 @@ def total(partial, found, K, scale, SPLITS: tl.constexpr, W: tl.constexpr, WP: t
     half = at // (KP * WP)  # re or im
     to = found + lag * (2 * K) + half * K + k
     tl.store(to, tl.sum(value, axis=0) * scale, mask=(lag < W) & (k < K))
+
+
+@triton.jit
+def _bytes_of(x, tile, M, T, stride_x, ROWS: tl.constexpr):
+    m = tile * ROWS + tl.arange(0, ROWS)
+    b = m // T
+    at = x + b.to(tl.int64) * stride_x + (m - b * T)
+    return tl.load(at, mask=m < M, other=0).to(tl.int32)
+
+
+@triton.jit
+def by_byte(x, upstream, partial, M, T, stride_x, D: tl.constexpr, ROWS: tl.constexpr,
+            COLUMNS: tl.constexpr, HALF: tl.constexpr):  # fmt: skip
+    """Sums of the upstream's rows (M, D) over the positions of each byte: partial (splits, 256, D).
+
+    Grid (splits, tiles of columns). A product with a matrix of zeros and ones that is made in
+    registers: nothing is sorted, and the order of the additions is always the same.
+    """
+    d = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    value = tl.arange(0, 256)
+    total = tl.zeros((256, COLUMNS), tl.float32)
+    step = tl.num_programs(0)
+    byte = _bytes_of(x, tl.program_id(0), M, T, stride_x, ROWS)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, ROWS), step, num_stages=3):
+        m = tile * ROWS + tl.arange(0, ROWS)
+        here = (m < M)[:, None] & (d < D)[None, :]
+        rows = tl.load(upstream + m.to(tl.int64)[:, None] * D + d[None, :], mask=here, other=0)
+        following = _bytes_of(x, tile + step, M, T, stride_x, ROWS)
+        chosen = tl.where(value[:, None] == byte[None, :], 1.0, 0.0)
+        if HALF:
+            total = tl.dot(chosen.to(rows.dtype), rows, total)
+        else:
+            total = tl.dot(chosen, rows.to(tl.float32), total, input_precision="ieee")
+        byte = following
+    to = partial + tl.program_id(0).to(tl.int64) * (256 * D) + value[:, None] * D + d[None, :]
+    tl.store(to, total, mask=(d < D)[None, :])

@@ -165,10 +165,18 @@ def gradient(spec: Spec, device: torch.device, has_lengths: bool) -> Any:
     return Gradient(spec, device, plan, limbs)
 
 
+@functools.lru_cache(maxsize=16)
+def table_gradient(device: torch.device) -> Any:
+    """The gradient of a table with a row for each byte."""
+    from byte_spectral.launch import TableGradient
+
+    return TableGradient(device, half=capability(device) >= 80 and not INTERPRETED)
+
+
 def forget() -> None:
     """Drop all forms, so that the next calls use the present plans."""
     ready.clear()
-    for cache in (form, prepared, gradient, projected):
+    for cache in (form, prepared, gradient, table_gradient, projected):
         cache.cache_clear()
 
 

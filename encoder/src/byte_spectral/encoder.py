@@ -15,7 +15,6 @@ from byte_spectral.functional import (
     byte_spectral_linear,
     byte_spectral_taps,
 )
-from byte_spectral.global_ import global_spectral
 from byte_spectral.spec import make_spec
 from byte_spectral.streaming import StreamState, encode_piece
 from byte_spectral.taps import dft_taps, window_tensor
@@ -28,7 +27,6 @@ class ByteSpectral(nn.Module):
         window, dtype, backend: as of `byte_spectral`.
         transform: W, K, N, parts, causal and precision, likewise.
         learnable: False, "window" (the W window values) or "taps" (the W x 2K map, DFT at first).
-        mode: "window", or "global" for `global_.global_spectral`.
         project: D; a linear layer follows, fused where its weight is half precision (also by
             autocast) and nothing before it learns. The output is then (B, T, D).
         embed: the output is that plus an embedding of each byte (256, D), in the same kernel.
@@ -46,7 +44,6 @@ class ByteSpectral(nn.Module):
         learnable: bool | str = False,
         project: int | None = None,
         embed: bool = False,
-        mode: str = "window",
         backend: Backend = "auto",
         **transform: Any,
     ) -> None:
@@ -54,16 +51,11 @@ class ByteSpectral(nn.Module):
         self.spec = make_spec(**transform)
         if learnable not in (False, "window", "taps"):
             raise ValueError(f'learnable must be False, "window" or "taps", not {learnable!r}')
-        if mode not in ("window", "global"):
-            raise ValueError(f'mode must be "window" or "global", not {mode!r}')
-        if mode == "global" and learnable:
-            raise ValueError('mode="global" has nothing to learn: learnable must be False')
         if project is not None and project < 1:
             raise ValueError(
                 f"project (what the features become) must be at least 1, not {project}"
             )
         choose.check_choice(backend, dtype)
-        self.mode = mode
         self.learnable = learnable
         self.dtype = dtype
         self.backend = backend
@@ -85,11 +77,7 @@ class ByteSpectral(nn.Module):
 
     def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
         spec = self.spec
-        if self.mode == "global":
-            if lengths is not None:
-                raise ValueError('mode="global" is of the whole row: it takes no lengths')
-            found = global_spectral(x, K=spec.K, parts=spec.parts, dtype=self.dtype)
-        elif self.learnable == "taps":
+        if self.learnable == "taps":
             found = byte_spectral_taps(
                 x, self.taps, parts=spec.parts, causal=spec.causal, precision=spec.precision,
                 dtype=self.dtype, lengths=lengths, backend=self.backend,
@@ -123,8 +111,6 @@ class ByteSpectral(nn.Module):
         self, x: torch.Tensor, state: StreamState | None = None
     ) -> tuple[torch.Tensor, StreamState]:
         """Features of the next piece of a stream, and the state to give with the piece after it."""
-        if self.mode == "global":
-            raise ValueError('mode="global" is of the whole row: it cannot be streamed')
         if self.learnable or not isinstance(self.window, str):
             raise ValueError("stream() is for named windows that do not learn")
         found, following = encode_piece(x, state, self.spec, self.window, self.dtype, self.backend)

@@ -22,6 +22,7 @@ MOST_ROWS = (1 << 31) - (1 << 20)  # kernels count past the last row by a tile o
 LONGEST = 64  # positions of a chunk
 PACKED = 1024  # numbers of the taps that a program packs
 SUMS, AT_ONCE, SUM_WARPS = 256, 32, 4  # of `backward.total`: numbers a program, splits at once
+BYTE_ROWS, BYTE_COLUMNS, BYTE_WARPS = 128, 64, 8  # of `backward.by_byte`: a tile of a program
 
 
 def cdiv(a: int, b: int) -> int:
@@ -34,6 +35,12 @@ def rows_and_bytes(x: torch.Tensor, skip: int) -> tuple[int, int, int]:
     if B * T >= MOST_ROWS:
         raise ValueError(f"{B} x {T} bytes in one call; encode at most {MOST_ROWS - 1} at a time")
     return B * (T - skip), T - skip, T
+
+
+def processors_of(device: torch.device) -> int:
+    if device.type != "cuda":
+        return 2
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
 def sure_of_taps(spec: Spec) -> None:
@@ -74,10 +81,7 @@ class Form:
         self.limbs = plan.get("limbs", 1 if spec.precision == "fast" else 2)
         self.rows = pack.power_of_two(spec.W)
         self.shapes: dict[Any, Any] = {}
-        cuda = device.type == "cuda"
-        self.processors = (
-            torch.cuda.get_device_properties(device).multi_processor_count if cuda else 2
-        )
+        self.processors = processors_of(device)
         self.packing = Caller(kernels.pack, num_warps=4)
 
     def dense(self, *, bins: int, **more: Any) -> Dense:
@@ -286,6 +290,31 @@ class Linear(Form):
                        x if lengths is None else lengths)  # fmt: skip
             self.caller(key, launch, tensors, self.index)
         return out
+
+
+class TableGradient:
+    """d loss / d table (256, D) from d loss / d what was looked up in it."""
+
+    def __init__(self, device: torch.device, *, half: bool) -> None:
+        """half: tensor cores multiply numbers of half precision."""
+        self.index = device.index if device.type == "cuda" else None
+        self.programs = processors_of(device)
+        self.half = half
+        self.caller = Caller(backward.by_byte, num_warps=BYTE_WARPS)
+
+    def __call__(self, x: torch.Tensor, upstream: torch.Tensor) -> torch.Tensor:
+        M, T, _ = rows_and_bytes(x, 0)
+        D = upstream.shape[1]
+        tiles = cdiv(D, BYTE_COLUMNS)
+        splits = max(1, min(cdiv(M, BYTE_ROWS), self.programs // tiles))
+        partial = torch.empty((splits, 256, D), device=x.device)
+        launch = self.caller.launch(
+            (splits, tiles, 1), M=M, T=T, stride_x=x.stride(0), D=D, ROWS=BYTE_ROWS,
+            COLUMNS=BYTE_COLUMNS, HALF=self.half and upstream.dtype.itemsize == 2,
+        )  # fmt: skip
+        key = (x.shape, x.stride(0), aligned(x), D, upstream.dtype, aligned(upstream))
+        self.caller(key, launch, (x, upstream, partial), self.index)
+        return partial.sum(0).to(upstream.dtype)
 
 
 class Gradient(Form):

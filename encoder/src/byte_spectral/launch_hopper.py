@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import torch
@@ -20,9 +21,14 @@ GROUP = 32  # columns of the output of which four threads hold 16 bytes each
 PACKED = 256  # numbers of the taps that a program packs, of the gradient
 
 
+@functools.cache
+def _layout(box: tuple[int, ...], kind: Any) -> Any:
+    """Kept: Triton takes 0.1 ms to find it, and a weight is described at each call."""
+    return gl.NVMMASharedLayout.get_default_for(list(box), kind)
+
+
 def described(matrix: torch.Tensor, box: list[int], kind: Any) -> TensorDescriptor:
-    layout = gl.NVMMASharedLayout.get_default_for(box, kind)
-    return TensorDescriptor.from_tensor(matrix, box, layout)
+    return TensorDescriptor.from_tensor(matrix, box, _layout(tuple(box), kind))
 
 
 def in_order(weight: torch.Tensor) -> torch.Tensor:
@@ -89,11 +95,15 @@ class Hopper(Resident):
     def launch(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Launch:
         plan = self.plan
         M, R, _ = rows_and_bytes(x, skip)
-        room = max(1, self.processors * plan["per_sm"] // self.split)
-        grid = (self.split * min(cdiv(M, plan["bm"]), room), 1, 1)
+        tiles, split, chunks = cdiv(M, plan["bm"]), self.split, self.chunks
+        # few row tiles: a program has fewer bins, of the same packed taps
+        while (chunks % 2 == 0 and 2 * split <= plan["most"]
+               and 2 * split * tiles <= plan["fill"] * self.processors):  # fmt: skip
+            split, chunks = 2 * split, chunks // 2
+        grid = (split * min(tiles, max(1, self.processors * plan["per_sm"] // split)), 1, 1)
         record = self.dense(
-            bins=self.split * self.chunks * plan["be"], factor=1 / self.factor, chunks=self.chunks,
-            split=self.split, **self.of_rows(M, R, lengths, skip),
+            bins=split * chunks * plan["be"], factor=1 / self.factor, chunks=chunks, split=split,
+            **self.of_rows(M, R, lengths, skip),
         )  # fmt: skip
         return self.caller.launch(grid, M=M, T=R, stride_x=x.stride(0), history=skip, S=record)
 

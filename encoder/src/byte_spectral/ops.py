@@ -135,6 +135,19 @@ def _(x, weight, bias, lengths, W, N, parts, window, causal, precision):  # type
     return _empty(x, weight.shape[0], weight.dtype)
 
 
+@custom_op("byte_spectral::table_backward", mutates_args=())
+def table_backward(x: torch.Tensor, upstream: torch.Tensor) -> torch.Tensor:
+    """Sums (256, D) of the upstream's rows (B*T, D) by their byte; the same bits at every call."""
+    if not x.numel():
+        return upstream.new_zeros((256, upstream.shape[1]))
+    return choose.table_gradient(x.device)(x, upstream.contiguous())  # type: ignore[no-any-return]
+
+
+@table_backward.register_fake
+def _(x, upstream):  # type: ignore[no-untyped-def]
+    return upstream.new_empty((256, upstream.shape[1]))
+
+
 def _keep_linear(ctx, inputs, output):  # type: ignore[no-untyped-def]
     x, weight, bias, lengths, *ctx.rest = inputs
     ctx.rows = 0 if bias is None else bias.dim()
@@ -152,8 +165,8 @@ def _give_linear(ctx, upstream):  # type: ignore[no-untyped-def]
     d_bias = None
     if ctx.rows == 1:
         d_bias = flat.sum(0)
-    elif ctx.rows == 2:  # as of a lookup in it
-        d_bias = torch.ops.aten.embedding_dense_backward(flat, x.reshape(-1).long(), 256, -1, False)
+    elif ctx.rows == 2:
+        d_bias = table_backward(x, flat)
     return None, d_weight, d_bias, *[None] * 7
 
 

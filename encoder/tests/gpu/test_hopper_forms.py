@@ -181,7 +181,7 @@ def test_walk(case: tuple[int, ...], parts: str, precision: str) -> None:
 
 @pytest.mark.parametrize("options", [
     {"be": 32, "warps": 4}, {"be": 64, "warps": 16, "turns": 16}, {"warps": 4, "steps": 32},
-    {"be": 32, "steps": 16, "warps": 4}, {"byte_limbs": 2},
+    {"be": 32, "steps": 16, "warps": 4}, {"be": 32, "steps": 16, "warps": 8}, {"byte_limbs": 2},
 ], ids=str)  # fmt: skip
 def test_walk_with_other_plans(options: plans.Plan, with_plan: Any) -> None:
     with_plan("hopper_walk", options)

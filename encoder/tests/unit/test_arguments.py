@@ -21,7 +21,6 @@ from byte_spectral import (
     choose,
     launch,
 )
-from byte_spectral.global_ import global_spectral
 from byte_spectral.spec import make_spec
 
 X = torch.arange(24, dtype=torch.uint8).reshape(2, 12)
@@ -89,10 +88,6 @@ def test_wrong_taps_weights_states_and_modules() -> None:
         ByteSpectral(backend="x")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"project .* must be at least 1, not 0"):
         ByteSpectral(project=0)
-    with pytest.raises(TypeError, match="K must be an int, not str"):
-        global_spectral(X, K="5")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="x holds list"):
-        global_spectral([[1]])
     with pytest.raises(ValueError, match="use causal=True"):
         ByteSpectral(causal=False).stream(X)
     with pytest.raises(ValueError, match="the state is of 3 rows"):

@@ -45,12 +45,29 @@ def apart(found: Any, wanted: torch.Tensor) -> float:
 def test_encode(K: int, W: int, T: int, plan: dict[str, int]) -> None:
     """Written is the output and nothing else, however the bins are shared between programs."""
     spec = make_spec(W, K, None, "mag", True)
-    given = {"bm": 64, "be": 32, "warps": 4, "split": 1, "per_sm": 1, "shared": 227000} | plan
+    given = {"bm": 64, "be": 32, "warps": 4, "split": 1, "per_sm": 1, "shared": 227000,
+             "fill": 0, "most": 1} | plan  # fmt: skip
     x, taps = random_bytes(3, T), dft_taps(spec).float()
     with gpu(90):
         form = launch_hopper.Hopper(spec, torch.float32, CPU, given, "tail")
         found = form(x, form.pack(taps))
     assert apart(found, reference(x, W=W, K=K)) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("T", "precision", "split"),
+    [(200, "exact", 4), (400, "exact", 2), (700, "exact", 1), (700, "fast", 2), (1100, "fast", 1)],
+)
+def test_few_rows_share_their_bins_among_more_programs(T: int, precision: str, split: int) -> None:
+    """On 8 multiprocessors: tiles of 128 rows, each split by at most 4."""
+    spec, x = make_spec(64, 256, None, "mag", True, precision), random_bytes(1, T)
+    plan = plans.sure("hopper", 90, (("precision", precision),))
+    with gpu(90, processors=8):
+        form = launch_hopper.Hopper(spec, torch.float32, CPU, plan, "tail")
+        taps = form.pack(dft_taps(spec).float())
+        assert form.launch(x, None, 0).numbers[-1].split == split
+        found = form(x, taps)
+    assert apart(found, reference(x)) < (1e-6 if precision == "exact" else 2e-4)
 
 
 @pytest.mark.parametrize("K", [32, 96, 160, 288, 1024])
