@@ -45,10 +45,12 @@ class Launch:
 
     Attributes:
         grid: programs along each axis.
-        numbers: the kernel's arguments after its tensors, in its order.
+        operands: names of the kernel's tensors, its first arguments.
+        numbers: the arguments after them, in its order.
     """
 
     grid: tuple[int, int, int]
+    operands: tuple[str, ...]
     numbers: tuple[Any, ...]
 
 
@@ -62,42 +64,33 @@ class Caller:
 
     def launch(self, grid: tuple[int, int, int], **numbers: Any) -> Launch:
         """The record of a launch, from the kernel's arguments after its tensors by name."""
-        names = self.kernel.arg_names[-len(numbers) :]
+        every, first = self.kernel.arg_names, len(self.kernel.arg_names) - len(numbers)
+        operands, names = every[:first], every[first:]
         if set(names) != set(numbers):
             wrong = ", ".join(sorted(set(names) ^ set(numbers)))
             raise TypeError(f"arguments that the kernel and its launch do not share: {wrong}")
-        return Launch(grid, tuple(numbers[name] for name in names))
+        return Launch(grid, tuple(operands), tuple(numbers[name] for name in names))
 
-    def __call__(
-        self,
-        key: Any,
-        launch: Launch,
-        tensors: tuple[torch.Tensor, ...],
-        index: int | None,
-        described: tuple[Any, ...] = (),
-    ) -> None:
-        """Launch with the arguments tensors + described + numbers.
+    def __call__(self, key: Any, launch: Launch, index: int | None, **operands: Any) -> None:
+        """Launch with tensors, and tensor descriptors, by the names of the kernel's arguments.
 
         Args:
             key: equal only where numbers, dtypes and alignment are equal.
-            described: tensor descriptors, which follow the first tensor.
             index: the CUDA device; None where there is none (the interpreter).
         """
         if index is not None and torch._C._cuda_getDevice() != index:
             with torch.cuda.device(index):
-                return self(key, launch, tensors, index, described)
+                return self(key, launch, index, **operands)
+        given = [operands[name] for name in launch.operands]
         compiled = self.compiled.get(key)
         if compiled is None or index is None or hooked():
-            first, *others = tensors
-            done = self.kernel[launch.grid](
-                first, *described, *others, *launch.numbers, **self.options
-            )
+            done = self.kernel[launch.grid](*given, *launch.numbers, **self.options)
             if index is not None and knobs is not None and hasattr(done, "packed_metadata"):
                 self.compiled[key] = done
             return None
-        pointers = [tensor.data_ptr() for tensor in tensors]
+        values = [each.data_ptr() if isinstance(each, torch.Tensor) else each for each in given]
         compiled.run(
             *launch.grid, raw_stream(index), compiled.function, compiled.packed_metadata, None,
-            None, None, pointers[0], *described, *pointers[1:], *launch.numbers,
+            None, None, *values, *launch.numbers,
         )  # fmt: skip
         return None

@@ -51,11 +51,6 @@ def sure_of_taps(spec: Spec) -> None:
         )
 
 
-def kind_of(bias: torch.Tensor | None) -> Any:
-    """The part of a key that a bias makes."""
-    return None if bias is None else (bias.dtype, aligned(bias), bias.dim())
-
-
 def of_bias(bias: torch.Tensor | None) -> dict[str, bool]:
     """Its part of a record: one row (D,), or one for each byte (256, D)."""
     return {"bias": bias is not None, "table": bias is not None and bias.dim() == 2}
@@ -68,7 +63,11 @@ class Form:
         limbs: fp16 summands of a tap; 0 where taps are fp32.
         rows: taps of a frame, the window filled up to a power of two.
         shapes: launches by everything that they depend on.
+        caller, launch: of the kernel, and the record of a launch.
     """
+
+    caller: Caller
+    launch: Callable[..., Launch]
 
     def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan) -> None:
         sure_of_taps(spec)
@@ -131,11 +130,44 @@ class Form:
             total=total, W=taps.shape[0], WP=rows, WIDTH=width, PAIRS=pairs, LIMBS=count,
             BLOCK=PACKED,
         )  # fmt: skip
-        self.packing(key, launch, (taps, packed), self.index)
+        self.packing(key, launch, self.index, taps=taps, packed=packed)
         return packed
 
 
-class Dot(Form):
+class Encoding(Form):
+    """Features of bytes, by a kernel whose operands are x, taps, out, lengths and `constants`.
+
+    Attributes:
+        scratch: numbers that each program may write besides, an operand where it is not 0.
+    """
+
+    scratch = 0
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.constants: dict[str, Any] = {}
+
+    def __call__(
+        self,
+        x: torch.Tensor,
+        packed: Any = None,
+        lengths: torch.Tensor | None = None,
+        skip: int = 0,
+    ) -> torch.Tensor:
+        out = self.output(x, self.spec.features, skip)
+        if out.numel():
+            key = self.key_of(x, lengths, skip)
+            launch = self.once(key, self.launch, x, lengths, skip)
+            ends = x if lengths is None else lengths
+            given = {"x": x, "taps": packed, "out": out, "lengths": ends, **self.constants}
+            if self.scratch:
+                size = launch.grid[0] * launch.grid[1] * self.scratch
+                given["scratch"] = torch.empty(size, device=self.device)
+            self.caller(key, launch, self.index, **given)
+        return out
+
+
+class Dot(Encoding):
     """Any device that Triton knows: frames times taps, tile by tile."""
 
     def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
@@ -161,23 +193,8 @@ class Dot(Form):
             (tiles, shares, 1), M=M, R=R, length=T, stride_x=x.stride(0), skip=skip, S=record
         )
 
-    def __call__(
-        self,
-        x: torch.Tensor,
-        packed: torch.Tensor,
-        lengths: torch.Tensor | None = None,
-        skip: int = 0,
-    ) -> torch.Tensor:
-        out = self.output(x, self.spec.features, skip)
-        if out.numel():
-            key = self.key_of(x, lengths, skip)
-            launch = self.once(key, self.launch, x, lengths, skip)
-            self.caller(key, launch, (x, packed, out, x if lengths is None else lengths),
-                        self.index)  # fmt: skip
-        return out
 
-
-class Walking(Form):
+class Walking(Encoding):
     """Windows "tail" and "rect" at a cost that does not depend on their length; see `walk`."""
 
     def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
@@ -207,12 +224,16 @@ class Walking(Form):
 
     def make_tables(self) -> None:
         taps, *tables = pack.walking(self.record, self.spec.N)
-        self.tables = tuple(t.contiguous().to(self.device) for t in tables)
+        self.constants = dict(zip(("turns", "table", "ramp"), self.on_device(tables), strict=True))
         # taps of a block stand in the order of their lags, like those of a window
         bins = taps.shape[1] // 2
-        self.packed = self.pack_with(
+        self.constants["taps"] = self.pack_with(
             taps.float().to(self.device), self.limbs, self.record.steps, bins, 1, 1
         )
+        self.scratch = 2 * self.record.groups * self.record.rows * self.record.bins
+
+    def on_device(self, tables: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [table.contiguous().to(self.device) for table in tables]
 
     def launch(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Launch:
         record = self.record
@@ -224,28 +245,37 @@ class Walking(Form):
             skip=skip, S=dataclasses.replace(record, lengths=lengths is not None, even=even),
         )  # fmt: skip
 
+
+class Projecting(Form):
+    """Features of bytes times a matrix (width, K); otherwise as `Encoding`."""
+
+    width: int
+
     def __call__(
         self,
         x: torch.Tensor,
-        packed: None = None,
-        lengths: torch.Tensor | None = None,
-        skip: int = 0,
+        packed: Any,
+        weight: torch.Tensor,
+        bias: torch.Tensor | None,
+        lengths: torch.Tensor | None,
     ) -> torch.Tensor:
-        del packed
-        out = self.output(x, self.spec.features, skip)
+        out = self.output(x, self.width)
         if out.numel():
-            key = self.key_of(x, lengths, skip)
-            launch = self.once(key, self.launch, x, lengths, skip)
-            record = self.record
-            programs = launch.grid[0] * launch.grid[1]
-            scratch = torch.empty(programs * 2 * record.groups * record.rows * record.bins,
-                                  device=self.device)  # fmt: skip
-            ends = x if lengths is None else lengths
-            self.caller(key, launch, (x, self.packed, *self.tables, scratch, out, ends), self.index)
+            kind = None if bias is None else (bias.dtype, aligned(bias), bias.dim())
+            key = (self.key_of(x, lengths, 0), aligned(weight), kind)
+            launch = self.once(key, self.launch, x, lengths, bias)
+            self.caller(
+                key, launch, self.index, x=x, taps=packed, weight=self.matrix(weight), out=out,
+                bias=x if bias is None else bias, lengths=x if lengths is None else lengths,
+            )  # fmt: skip
         return out
 
+    def matrix(self, weight: torch.Tensor) -> Any:
+        """The contiguous weight as the kernel takes it."""
+        return weight
 
-class Linear(Form):
+
+class Linear(Projecting):
     """Features times a matrix on any device that Triton knows; `dtype` is that of the weight."""
 
     def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
@@ -259,11 +289,7 @@ class Linear(Form):
         return self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1)
 
     def launch(
-        self,
-        x: torch.Tensor,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None,
-        lengths: torch.Tensor | None,
+        self, x: torch.Tensor, lengths: torch.Tensor | None, bias: torch.Tensor | None
     ) -> Launch:
         plan = self.plan
         M, R, T = rows_and_bytes(x, 0)
@@ -271,25 +297,8 @@ class Linear(Form):
                              bd=plan["bd"], **of_bias(bias))  # fmt: skip
         return self.caller.launch(
             (cdiv(M, plan["bm"]), cdiv(self.width, plan["bd"]), 1), M=M, R=R, length=T,
-            stride_x=x.stride(0), stride_w=weight.stride(0), S=record,
+            stride_x=x.stride(0), stride_w=self.spec.K, S=record,
         )  # fmt: skip
-
-    def __call__(
-        self,
-        x: torch.Tensor,
-        packed: torch.Tensor,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None,
-        lengths: torch.Tensor | None,
-    ) -> torch.Tensor:
-        out = self.output(x, self.width)
-        if out.numel():
-            key = (self.key_of(x, lengths, 0), aligned(weight), weight.stride(0), kind_of(bias))
-            launch = self.once(key, self.launch, x, weight, bias, lengths)
-            tensors = (x, packed, weight, x if bias is None else bias, out,
-                       x if lengths is None else lengths)  # fmt: skip
-            self.caller(key, launch, tensors, self.index)
-        return out
 
 
 class TableGradient:
@@ -313,7 +322,7 @@ class TableGradient:
             COLUMNS=BYTE_COLUMNS, HALF=self.half and upstream.dtype.itemsize == 2,
         )  # fmt: skip
         key = (x.shape, x.stride(0), aligned(x), D, upstream.dtype, aligned(upstream))
-        self.caller(key, launch, (x, upstream, partial), self.index)
+        self.caller(key, launch, self.index, x=x, upstream=upstream, partial=partial)
         return partial.sum(0).to(upstream.dtype)
 
 
@@ -356,9 +365,11 @@ class Gradient(Form):
             (splits, self.bins // plan["be"], self.rows // plan["bk"]), M=M, R=R, length=T,
             stride_x=x.stride(0), skip=skip, S=record,
         )  # fmt: skip
-        tensors = (x, packed, upstream, partial, x if lengths is None else lengths)
         key = (self.key_of(x, lengths, skip), upstream.dtype, aligned(upstream))
-        self.caller(key, launch, tensors, self.index)
+        self.caller(
+            key, launch, self.index, x=x, taps=packed, upstream=upstream, partial=partial,
+            lengths=x if lengths is None else lengths,
+        )  # fmt: skip
         return self.sum_up(partial)
 
     def sum_up(self, partial: torch.Tensor) -> torch.Tensor:
@@ -369,5 +380,5 @@ class Gradient(Form):
             (partial[0].numel() // SUMS, 1, 1), K=spec.K, scale=2.0**self.shift / 255,
             SPLITS=splits, W=spec.W, WP=self.rows, KP=self.bins, BLOCK=SUMS, AT_ONCE=AT_ONCE,
         )  # fmt: skip
-        self.summing(splits, launch, (partial, found), self.index)
+        self.summing(splits, launch, self.index, partial=partial, found=found)
         return found

@@ -12,7 +12,16 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from byte_spectral import hopper, hopper_gradient, hopper_linear, hopper_walk, pack
 from byte_spectral.caller import Caller, Launch, aligned
-from byte_spectral.launch import Form, Gradient, Walking, cdiv, kind_of, of_bias, rows_and_bytes
+from byte_spectral.launch import (
+    Encoding,
+    Form,
+    Gradient,
+    Projecting,
+    Walking,
+    cdiv,
+    of_bias,
+    rows_and_bytes,
+)
 from byte_spectral.plans import Plan
 from byte_spectral.spec import Spec
 
@@ -63,7 +72,7 @@ class Resident(Form):
                 "regular": whole and lengths is None and skip == 0}  # fmt: skip
 
 
-class Hopper(Resident):
+class Hopper(Resident, Encoding):
     """Taps resident in shared memory; see `hopper`."""
 
     def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
@@ -107,23 +116,8 @@ class Hopper(Resident):
         )  # fmt: skip
         return self.caller.launch(grid, M=M, T=R, stride_x=x.stride(0), history=skip, S=record)
 
-    def __call__(
-        self,
-        x: torch.Tensor,
-        packed: TensorDescriptor,
-        lengths: torch.Tensor | None = None,
-        skip: int = 0,
-    ) -> torch.Tensor:
-        out = self.output(x, self.spec.features, skip)
-        if out.numel():
-            key = self.key_of(x, lengths, skip)
-            launch = self.once(key, self.launch, x, lengths, skip)
-            tensors = (x, out, x if lengths is None else lengths)
-            self.caller(key, launch, tensors, self.index, (packed,))
-        return out
 
-
-class HopperLinear(Resident):
+class HopperLinear(Resident, Projecting):
     """Features times a matrix; see `hopper_linear`. `dtype` is that of weight and output."""
 
     def __init__(
@@ -180,22 +174,6 @@ class HopperLinear(Resident):
         record = dataclasses.replace(record, even=self.width % self.bd == 0)
         return self.caller.launch((programs, 1, 1), M=M, T=R, stride_x=x.stride(0), S=record)
 
-    def __call__(
-        self,
-        x: torch.Tensor,
-        packed: TensorDescriptor,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None,
-        lengths: torch.Tensor | None,
-    ) -> torch.Tensor:
-        out = self.output(x, self.width)
-        if out.numel():
-            key = (self.key_of(x, lengths, 0), kind_of(bias))
-            launch = self.once(key, self.launch, x, lengths, bias)
-            tensors = (x, x if bias is None else bias, out, x if lengths is None else lengths)
-            self.caller(key, launch, tensors, self.index, (packed, self.matrix(weight)))
-        return out
-
 
 class HopperWalking(Walking):
     """Windows "tail" of any length; see `hopper_walk`."""
@@ -211,26 +189,10 @@ class HopperWalking(Walking):
 
     def make_tables(self) -> None:
         taps, *tables = pack.hopper_walking(self.record, self.spec.N)
-        self.tables = tuple(t.contiguous().to(self.device) for t in tables)
-        self.packed = described(
+        self.constants = dict(zip(("table", "turn", "ramp"), self.on_device(tables), strict=True))
+        self.constants["taps"] = described(
             taps.to(self.device), [self.record.steps, 2 * self.record.bins], gl.float16
         )
-
-    def __call__(
-        self,
-        x: torch.Tensor,
-        packed: None = None,
-        lengths: torch.Tensor | None = None,
-        skip: int = 0,
-    ) -> torch.Tensor:
-        del packed
-        out = self.output(x, self.spec.features, skip)
-        if out.numel():
-            key = self.key_of(x, lengths, skip)
-            launch = self.once(key, self.launch, x, lengths, skip)
-            tensors = (x, *self.tables, out, x if lengths is None else lengths)
-            self.caller(key, launch, tensors, self.index, (self.packed,))
-        return out
 
 
 class HopperGradient(Gradient):
@@ -263,7 +225,7 @@ class HopperGradient(Gradient):
         packed = torch.empty((self.limbs * size // self.rows, self.rows), dtype=torch.float16,
                              device=x.device)  # fmt: skip
         pack_all = self.packing.launch((size // PACKED, 1, 1), BLOCK=PACKED, S=record)
-        self.packing((taps.shape, aligned(taps)), pack_all, (taps, packed), self.index)
+        self.packing((taps.shape, aligned(taps)), pack_all, self.index, taps=taps, packed=packed)
         partial = torch.empty((splits, 2, self.rows, self.bins), device=x.device)
         regular = T % self.plan["bm"] == 0 and self.bins == self.spec.K
         launch = self.caller.launch(
@@ -272,5 +234,5 @@ class HopperGradient(Gradient):
         )  # fmt: skip
         key = (self.key_of(x, None, 0), upstream.dtype, aligned(upstream))
         matrix = described(packed, [2 * be, self.rows], gl.float16)
-        self.caller(key, launch, (x, upstream, partial), self.index, (matrix,))
+        self.caller(key, launch, self.index, x=x, taps=matrix, upstream=upstream, partial=partial)
         return self.sum_up(partial)

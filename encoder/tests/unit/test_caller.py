@@ -19,7 +19,7 @@ from byte_spectral.caller import Launch
 class KernelThatOnlyTakesNotes:
     packed_metadata = ("warps", 4)
     function = 77
-    arg_names = ("x", "out", "M", "scale")
+    arg_names = ("x", "taps", "out", "M", "scale")
 
     def __init__(self) -> None:
         self.first: list[Any] = []
@@ -47,17 +47,18 @@ def test_a_second_launch_is_direct(device_0: None, monkeypatch: pytest.MonkeyPat
     call = caller.Caller(kernel, num_warps=4)
     x, out = torch.zeros(4), torch.zeros(4)
     launch = call.launch((3, 2, 1), scale=0.5, M=7)
-    assert launch == Launch((3, 2, 1), (7, 0.5))
+    assert launch == Launch((3, 2, 1), ("x", "taps", "out"), (7, 0.5))
+    operands = {"out": out, "taps": "descriptor", "x": x}
     for _ in range(2):
-        call("key", launch, (x, out), 0, ("descriptor",))
+        call("key", launch, 0, **operands)
     assert kernel.first == [((3, 2, 1), (x, "descriptor", out, 7, 0.5), {"num_warps": 4})]
     pointers = (x.data_ptr(), "descriptor", out.data_ptr())
     assert kernel.direct == [(3, 2, 1, 5, 77, ("warps", 4), None, None, None, *pointers, 7, 0.5)]
-    call("another shape", Launch((3, 2, 1), (8, 0.5)), (x, out), 0, ("descriptor",))
+    call("another shape", call.launch((3, 2, 1), scale=0.5, M=8), 0, **operands)
     assert len(kernel.first) == 2
     if hasattr(caller.knobs.runtime.launch_enter_hook, "add"):  # a profiler wants to see launches
         monkeypatch.setattr(caller.knobs.runtime.launch_enter_hook, "calls", [print])
-        call("key", launch, (x, out), 0, ("descriptor",))
+        call("key", launch, 0, **operands)
         assert len(kernel.first) == 3
 
 
@@ -65,7 +66,7 @@ def test_without_a_device_every_launch_goes_through_triton() -> None:
     kernel = KernelThatOnlyTakesNotes()
     call = caller.Caller(kernel)
     for _ in range(2):
-        call("key", Launch((1, 1, 1), ()), (torch.zeros(1),), None)
+        call("key", Launch((1, 1, 1), ("x",), ()), None, x=torch.zeros(1))
     assert (len(kernel.first), kernel.direct) == (2, [])
 
 

@@ -157,12 +157,14 @@ def _of_hopper(kernel: Any, grid: Any, args: tuple[Any, ...], options: dict[str,
     model.run(name, MODULES[name], grid, options["num_warps"], programs, **given)
 
 
-def _called(self: Caller, key: Any, launch: Launch, tensors: tuple[Any, ...], index: None,
-            described: tuple[Any, ...] = ()) -> None:  # fmt: skip
-    tensors = tuple(Far(t, i) if t.is_meta else t for i, t in enumerate(tensors))
-    first, *others = tensors
-    args = (first, *described, *others, *launch.numbers)
-    watch = Watch(list(tensors))
+def _called(self: Caller, key: Any, launch: Launch, index: None, **operands: Any) -> None:
+    given = [operands[name] for name in launch.operands]
+    given = [
+        Far(each, i) if isinstance(each, torch.Tensor) and each.is_meta else each
+        for i, each in enumerate(given)
+    ]
+    args = (*given, *launch.numbers)
+    watch = Watch([each for each in given if isinstance(each, (torch.Tensor, Far))])
     run = _of_hopper if "gluon" in type(self.kernel).__module__ else _portable
     run(self.kernel, launch.grid, args, self.options, watch)
     if not watch.far:
