@@ -170,7 +170,8 @@ def table_gradient(device: torch.device) -> Any:
     """The gradient of a table with a row for each byte."""
     from byte_spectral.launch import TableGradient
 
-    return TableGradient(device, half=capability(device) >= 80 and not INTERPRETED)
+    plan = plans.sure("table", capability(device))
+    return TableGradient(device, plan | {"limbs": 0} if INTERPRETED else plan)
 
 
 def forget() -> None:

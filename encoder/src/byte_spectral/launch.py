@@ -22,7 +22,6 @@ MOST_ROWS = (1 << 31) - (1 << 20)  # kernels count past the last row by a tile o
 LONGEST = 64  # positions of a chunk
 PACKED = 1024  # numbers of the taps that a program packs
 SUMS, AT_ONCE, SUM_WARPS = 256, 32, 4  # of `backward.total`: numbers a program, splits at once
-BYTE_ROWS, BYTE_COLUMNS, BYTE_WARPS = 128, 64, 8  # of `backward.by_byte`: a tile of a program
 
 
 def cdiv(a: int, b: int) -> int:
@@ -304,22 +303,21 @@ class Linear(Projecting):
 class TableGradient:
     """d loss / d table (256, D) from d loss / d what was looked up in it."""
 
-    def __init__(self, device: torch.device, *, half: bool) -> None:
-        """half: tensor cores multiply numbers of half precision."""
+    def __init__(self, device: torch.device, plan: Plan) -> None:
+        self.plan = plan
         self.index = device.index if device.type == "cuda" else None
         self.programs = processors_of(device)
-        self.half = half
-        self.caller = Caller(backward.by_byte, num_warps=BYTE_WARPS)
+        self.caller = Caller(backward.by_byte, num_warps=plan["warps"])
 
     def __call__(self, x: torch.Tensor, upstream: torch.Tensor) -> torch.Tensor:
-        M, T, _ = rows_and_bytes(x, 0)
-        D = upstream.shape[1]
-        tiles = cdiv(D, BYTE_COLUMNS)
-        splits = max(1, min(cdiv(M, BYTE_ROWS), self.programs // tiles))
+        (M, T, _), D = rows_and_bytes(x, 0), upstream.shape[1]
+        rows, columns = self.plan["bm"], self.plan["bd"]
+        tiles = cdiv(D, columns)
+        splits = max(1, min(cdiv(M, rows), self.programs // tiles))
         partial = torch.empty((splits, 256, D), device=x.device)
         launch = self.caller.launch(
-            (splits, tiles, 1), M=M, T=T, stride_x=x.stride(0), D=D, ROWS=BYTE_ROWS,
-            COLUMNS=BYTE_COLUMNS, HALF=self.half and upstream.dtype.itemsize == 2,
+            (splits, tiles, 1), M=M, T=T, stride_x=x.stride(0), D=D, ROWS=rows, COLUMNS=columns,
+            HALF=self.plan["limbs"] > 0,
         )  # fmt: skip
         key = (x.shape, x.stride(0), aligned(x), D, upstream.dtype, aligned(upstream))
         self.caller(key, launch, self.index, x=x, upstream=upstream, partial=partial)

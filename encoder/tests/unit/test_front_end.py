@@ -22,7 +22,7 @@ def apart(found: torch.Tensor, wanted: torch.Tensor) -> float:
     return float((found.detach().double() - wanted.detach()).norm() / wanted.detach().norm())
 
 
-@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize("capability", [75, 80, 90])
 @pytest.mark.parametrize(
     ("D", "K", "o"),
     [

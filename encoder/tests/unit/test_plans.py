@@ -8,7 +8,7 @@ import torch
 from byte_spectral import choose, plans
 from byte_spectral.spec import make_spec
 
-KINDS = ("dot", "linear", "gradient", "walk")
+KINDS = ("dot", "linear", "gradient", "table", "walk")
 
 
 @pytest.mark.parametrize("capability", [70, 75, 80, 86, 87, 89, 90, 100, 103, 120, 121])
