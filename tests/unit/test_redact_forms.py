@@ -188,7 +188,7 @@ apiKey: "{}"
 accessToken={}
 clientSecret: {}
 _auth={}
-//registry.npmjs.org/:_authToken={}
+//registry.example.com/:_authToken={}
 registry=https://x/:_password={}
 password={}
 passwd: {}
