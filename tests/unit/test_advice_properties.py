@@ -138,6 +138,11 @@ def hold(problem: Problem, facts: Facts, values: Mapping[str, str] = {}) -> None
     for text in (problem.cause, problem.remedy.summary, *shown, *asked):
         assert not FILLER.search(text), text
     assert problem.remedy.summary.endswith(".")
+    assert not re.match(r"(?:Otherwise|Or)\b", problem.remedy.summary), problem.id
+    if not facts.windows:
+        texts = (problem.cause, problem.remedy.summary, *problem.remedy.commands, *asked)
+        foreign = re.compile(r"triton-windows|Triton for Windows|^(?:winget|reg|setx|copy) ")
+        assert not [text for text in texts if foreign.search(text)], problem.id
     build = value_of("torch_build", facts)
     said = (problem.remedy.summary, *shown, *asked)
     if build in ("rocm", "xpu"):
@@ -199,3 +204,15 @@ def test_every_entry(facts: Facts, problem: str, values: dict[str, str]) -> None
     evidence = (Evidence(text="a line", where="line 1"),)
     found = Finding(id=problem, evidence=evidence, certainty="likely", values=values)
     hold(advise(found, facts), facts, values)
+
+
+@pytest.mark.parametrize("problem", sorted(catalogue.load().entries))
+@pytest.mark.parametrize("os", ["windows", "linux"])
+@pytest.mark.parametrize("card", [None, "6.1", "7.5", "8.9", "12.0"])
+def test_every_text_reads_alone_and_is_for_its_system(problem: str, os: str, card: str) -> None:
+    """Also where the finding supplies no value, so that sentences are left out."""
+    gpus = (healthy.gpu(card),) if card else ()
+    for torch in (None, healthy.HEALTHY.torch):
+        facts = healthy.changed(torch=torch, gpus=gpus, drivers=())
+        facts = replace(facts, system=replace(facts.system, os=os))
+        hold(advise(Finding(id=problem, evidence=(), certainty="certain"), facts), facts)

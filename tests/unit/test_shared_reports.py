@@ -27,14 +27,13 @@ from tritonwin.facts import snapshot
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.output import bench as shown_bench
+from tritonwin.output import bench
 from tritonwin.output import proof as proof_report
 from tritonwin.output.markdown import issue
 from tritonwin.output.view import of_diagnosis
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.system.codec import map_text, to_json
-from tritonwin.verify import bench
 from tritonwin.verify.records import Proof, RungResult
 
 NAMES = ("alice", "Mustermann", "hsu.lin", "O'Brien", "Zo\u00e9 Waldner", "\u5f20\u4f1f\u660e",
@@ -98,7 +97,7 @@ def as_proof(ending: str) -> Written:
 
 
 def as_benchmark(facts: Facts, place: str, redactor: Redactor, _: Identity, __: Path) -> str:
-    document = shown_bench.report(bench.benchmark(facts, rungs(place)), redactor)
+    document = bench.report(facts, rungs(place), redactor)
     return json.dumps(to_json(document), ensure_ascii=False)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import tritonwin
 from tritonwin.build.recipe import CudaWheelTable, Recipe, Toolchain
+from tritonwin.facts.amd import ChipTable
 from tritonwin.facts.dlls.tree import DllTable
 from tritonwin.facts.packages import Knowledge
 from tritonwin.facts.redaction.rules import RedactionTable
@@ -41,6 +42,7 @@ RECORDS: dict[str, type] = {
     "build/cuda_wheels.toml": CudaWheelTable,
     "build/recipes": Recipe,
     "build/toolchain.toml": Toolchain,
+    "facts/amd.toml": ChipTable,
     "facts/dlls/dlls.toml": DllTable,
     "facts/packages.toml": Knowledge,
     "facts/redaction/rules.toml": RedactionTable,

@@ -148,10 +148,10 @@ def advise(finding: Finding, facts: Facts) -> Problem:
         severity=finding.severity or entry.severity,
         certainty=finding.certainty,
         title=entry.title,
-        cause=sentence(advice.cause or entry.cause, values),
+        cause=sentence(_of_this_system(advice.cause or entry.cause, facts), values),
         evidence=finding.evidence,
         remedy=Remedy(
-            summary=sentence(advice.summary, values),
+            summary=sentence(_of_this_system(advice.summary, facts) or _OF_LINUX.summary, values),
             commands=_typed(_due(advice.commands, finding, facts), values, target),
             automatic=bool(actions),
         ),
@@ -181,9 +181,19 @@ def _due(commands: tuple[str, ...], finding: Finding, facts: Facts) -> tuple[str
 
     What is merely possible takes nothing away: first comes the question.
     """
-    foreign = not facts.windows and any(text.startswith(_OF_WINDOWS) for text in commands)
+    foreign = not facts.windows and any(
+        text.startswith(_OF_WINDOWS) or FORK in text for text in commands
+    )
     takes = any(word in text for text in commands for word in ("uninstall", "force-reinstall"))
     return () if foreign or (takes and finding.certainty == "possible") else commands
+
+
+def _of_this_system(text: str, facts: Facts) -> str:
+    """A text without the sentences about Triton for Windows, where the log is of Linux."""
+    if facts.windows:
+        return text
+    sentences = _END.split(" ".join(text.split()))
+    return " ".join(s for s in sentences if FORK not in s and "Triton for Windows" not in s)
 
 
 def _meets(advice: Advice, facts: Facts) -> bool:
@@ -205,6 +215,8 @@ def _question(
     missing = advice.question or _missing(advice.commands, values)
     asked = missing if finding.certainty == "certain" else entry.question or missing
     if asked is None or (asked.command.startswith(_CARD) and _not_nvidia(facts)):
+        return None
+    if not _of_this_system(asked.text, facts):
         return None
     text = sentence(asked.text, values)
     if missing and facts.torch is None and missing.command == _TORCH:
