@@ -28,7 +28,7 @@ SETS = {
     "threads/a": (0.85, 0.8),
     "threads/b": (0.85, 0.8),
     "threads/c": (0.6, 0.6),
-    "threads/d": (1.0, 0.95),
+    "threads/d": (1.0, 1.0),
     "threads/amd-a": (0.85, 0.7),
     "threads/amd-b": (0.8, 0.5),
     "threads/amd-c": (0.85, 0.8),
