@@ -73,7 +73,7 @@ def _start(words: Sequence[str], variables: Mapping[str, str]) -> int:
 
 
 def _ended(process: subprocess.Popen[bytes]) -> int | None:
-    """How it ended; None where we were told to end before it did."""
+    """The program's ending; None where we were told to end before it."""
     try:
         return process.wait()
     except ToldToEndError:

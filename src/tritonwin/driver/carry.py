@@ -52,7 +52,7 @@ class DriverSession:
     timeout: float
 
     def status(self) -> DriverOutcome:
-        """How it stands. A Triton with the driver on is imported to see whether it takes it."""
+        """The driver's state. A Triton with it on is imported to see whether it takes it."""
         there = self.triton.find_hook()
         backends = read_backends(self.triton.package)
         shown = there if there and (there.driver or there.damaged) else None

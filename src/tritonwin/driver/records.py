@@ -27,7 +27,7 @@ class BackendDriver:
 
 @dataclass(frozen=True, kw_only=True)
 class DriverOutcome:
-    """How a Triton's driver stands after the command.
+    """The state of a Triton's driver after the command.
 
     Attributes:
         version: of Triton, as its __init__.py says.

@@ -109,7 +109,7 @@ class Manifest:
 
 
 def manifest_path(data: Path, package: Path) -> Path:
-    """Where the manifest of a package lies below tritonwin's data folder, through all links."""
+    """The place of a package's manifest below tritonwin's data folder, through all links."""
     return data / "patched" / _name_of(Path(os.path.realpath(package)))
 
 

@@ -1,4 +1,4 @@
-"""What assistants may ask, by the Model Context Protocol and its official SDK.
+"""The calls that assistants may make, by the Model Context Protocol and its official SDK.
 
 They look, and make plans. No tool carries a plan out: a person does that on the local page, which
 this opens in the browser of this machine, and whose address no answer holds. Answers are redacted.
@@ -89,7 +89,7 @@ class AssistantTools:
         return self._report(await self._until(self._start("verify"), {"done", "failed"}))
 
     async def task(self, number: int) -> TaskReport:
-        """How a task stands that was started before."""
+        """The state of a task that was started before."""
         found = self.door.desk.tasks.get(number)
         if found is None:
             raise ToolError("There is no such task.")

@@ -216,7 +216,7 @@ class Pages:
     # --- parts
 
     def _current(self) -> str:
-        """Where a task is at work or asks. An examination that has an answer is at its end."""
+        """True while a task is at work or asks; an examination with an answer is at its end."""
         task = self.desk.last
         if task is None or not task.open or (task.kind == "examine" and self.desk.view):
             return ""

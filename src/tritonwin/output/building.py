@@ -132,7 +132,7 @@ def _failure(outcome: BuildOutcome) -> Iterator[Block]:
 
 
 def print_build_plan(plan: BuildPlan, *, everything: bool = False) -> None:
-    """What stands in the way, every choice, then what warns.
+    """The obstacles, every choice, then the warnings.
 
     Args:
         everything: each choice with its reason and its flag.

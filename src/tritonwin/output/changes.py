@@ -88,7 +88,7 @@ def of_plan(plan: Plan) -> Iterator[Block]:
 
 
 def _details(change: Change) -> Iterator[tuple[Span, ...]]:
-    """Where it comes from, what it needs, and what it does to files of others."""
+    """Its sources, its needs, and its effect on files of others."""
     needed = {"administrator rights": change.admin, "the network": change.network}
     needs = ", ".join(name for name, needs_it in needed.items() if needs_it)
     others = [("stays", f"{path} (of no package)") for path in change.stays]

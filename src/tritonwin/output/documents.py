@@ -40,7 +40,7 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """How a document begins."""
+    """The beginning of a document."""
 
     schema: str
     tool: ToolInfo = ToolInfo()
@@ -48,7 +48,7 @@ class Document:
 
 @dataclass(frozen=True, kw_only=True)
 class TargetDocument(Document):
-    """How a document on one Python begins; the record of a command's outcome gives the rest."""
+    """The beginning of a document on one Python; the outcome's record gives the rest."""
 
     target: Target | None
 

@@ -80,7 +80,7 @@ def diagnosis_page(view: View) -> str:
 
 
 def diagnosis_body(view: View) -> tuple[str, ...]:
-    """What stands below the headline."""
+    """The part below the headline."""
     machine = Fold("This machine", (_listed(view.machine),)) if view.machine else None
     folds = (each for each in (view.notes, view.checks, machine) if each)
     layers = (view.layers,) if view.layers else ()

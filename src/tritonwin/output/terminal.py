@@ -221,7 +221,7 @@ def _shortened(text: str, room: int) -> str:
 
 
 class Meter:
-    """How far something long is: a bar on a terminal, elsewhere a line now and then.
+    """Progress of long work: a bar on a terminal, elsewhere a line now and then.
 
     Args:
         timed: the bar says how long it will take.

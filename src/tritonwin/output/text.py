@@ -20,7 +20,7 @@ def size(count: int) -> str:
 
 
 def megabytes(done: int, total: int | None) -> str:
-    """How far a download is: "12.0/286.1 MB"."""
+    """Progress of a download: "12.0/286.1 MB"."""
     return f"{done / 1e6:.1f}/{f'{total / 1e6:.1f}' if total else '?'} MB"
 
 

@@ -181,7 +181,7 @@ def _blacklist(old: str, kept: Mapping[str, str]) -> str | None:
 
 
 def _blacklists(constraints: Path) -> list[Path]:
-    """Where ComfyUI-Manager, newer and older, of the application around this Python keeps its."""
+    """The files of ComfyUI-Manager, newer and older, of the application around this Python."""
     prefix = constraints.parent
     bases = (prefix.parent / "ComfyUI", prefix.parent, prefix.parent.parent)
     folders = (b / "user" / f for b in bases for f in ("__manager", "default/ComfyUI-Manager"))

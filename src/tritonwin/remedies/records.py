@@ -22,7 +22,7 @@ class StepEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgressEvent:
-    """How much is done; `total` None: not known."""
+    """Progress; `total` None: not known."""
 
     event: Literal["progress"] = "progress"
     done: int
@@ -119,7 +119,7 @@ class Drifted:
 
 @dataclass(frozen=True, kw_only=True)
 class GuardOutcome:
-    """How the guard of a Python stands after the command.
+    """The state of a Python's guard after the command.
 
     Attributes:
         kept: versions by distribution.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class KernelArgument:
-    """How an argument is taken apart: PyKernelArg of 3.7 on."""
+    """The plan by which an argument is taken apart: PyKernelArg of 3.7 on."""
 
     __slots__ = ("nested_tuple", "type")
 
@@ -49,7 +49,7 @@ class Packed:
         self._module, self._text, self._driver = module, module.text, driver
 
     def namespace(self, **types: Any) -> SimpleNamespace:
-        """What takes the place of the compiled module: its functions, and types besides."""
+        """The stand-in for the compiled module: its functions, and types besides."""
         names = {name: getattr(self, name) for name in self._module.functions}
         return SimpleNamespace(
             **names, careful=self.careful, PyKernelArg=KernelArgument, ARG_CONSTEXPR=CONSTEXPR,

@@ -36,7 +36,7 @@ class Leaf(NamedTuple):
 
 
 class Launcher(NamedTuple):
-    """How a launch function is called, and what it passes to the driver.
+    """The call of a launch function, and its arguments to the driver.
 
     Attributes:
         names: its leading arguments, in order.

@@ -199,7 +199,7 @@ _SEP = r"(?:\\/?|//?)"
 
 # A path starts after nothing, a blank, a quote, a bracket, "=", or an option of a compiler.
 def _start(after: str) -> str:
-    """Where a path starts, seen from as many characters later as `after` has dots."""
+    """The start of a path, seen from as many characters later as `after` has dots."""
     return (
         rf"(?:(?<![^\s\"'=;,(\[|`>{{]{after})|(?<=[\s\"'][-/][A-Za-z]{after})"
         rf"|(?<=-isystem{after})|(?<=-iquote{after})|(?<=-idirafter{after}))"
@@ -253,7 +253,7 @@ def _is_below_people(match: re.Match[str], *, whole: bool = False) -> bool:
 
 
 def _last_folders(path: str) -> int:
-    """Where the last folders of a path start that `_ends` may look at: a share's, and below it."""
+    """The starts of the last folders of a path for `_ends`: a share's, and below it."""
     start = len(path)
     for _ in range(11):
         start = max(path.rfind("\\", 0, start), path.rfind("/", 0, start))
@@ -303,7 +303,7 @@ def _spellings(name: str) -> str:
 def people(
     known: Sequence[str], alone: Sequence[str], hosts: Sequence[str], domains: Sequence[str]
 ) -> tuple[RedactionRule, ...]:
-    """Where names of people stand.
+    """The places of people's names.
 
     Args:
         known: names of people.

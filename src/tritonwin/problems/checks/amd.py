@@ -148,7 +148,7 @@ def paths(facts: Facts) -> Iterator[Seen]:
 
 @check("amd-helper-compiler")
 def helper_compiler(facts: Facts) -> Iterator[Seen]:
-    """What compiles Triton's driver module for AMD, and the headers that it takes."""
+    """The compiler of Triton's driver module for AMD, and its headers."""
     _card(facts)
     triton, wheels = need_triton(facts), _rocm(facts)
     if not need_torch(facts).hip:
