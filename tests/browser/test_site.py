@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import dev
 import pytest
@@ -95,7 +96,7 @@ def test_pages_fit_and_ask_nobody(
         assert page.value(CUT) == [], name
         loaded = [*page.requests, *page.value(WEIGHED)]
         assert all(address.startswith(("file:", "data:")) for address in loaded), name
-        own = {Path(a.removeprefix("file://")) for a in loaded if a.startswith("file:")}
+        own = {Path(unquote(a.removeprefix("file://"))) for a in loaded if a.startswith("file:")}
         weight = sum(len(gzip.compress(path.read_bytes())) for path in own)
         assert weight <= HEAVIEST, (name, weight)
 
