@@ -1,4 +1,4 @@
-"""How many functions of tritonwin a command calls: `python benchmarks/own_calls.py doctor ...`.
+"""Count the calls of tritonwin's own functions: `python benchmarks/own_calls.py doctor ...`.
 
 Unlike a time this is the same on every machine. Imports count too: a module is one call.
 """

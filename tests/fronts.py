@@ -5,14 +5,28 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from fix_world import World
+import pytest
+from fix_world import World, proof
 from page_client import PageClient
 
 from tritonwin.front.desk import Setting
 from tritonwin.front.door import Door
+from tritonwin.journal import Store
+from tritonwin.remedies import fix as fixing
 from tritonwin.remedies.fix import FixOptions
 from tritonwin.remedies.install import InstallOptions
+
+
+def repairable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A machine whose proof fails before a repair and passes after it, with its own store."""
+    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
+    made = World(tmp_path, iter([proof("failed"), proof("passed")]))
+    made.store = Store.default()
+    monkeypatch.setattr(fixing, "collect", made.collect)
+    monkeypatch.setattr(fixing.ladder, "prove", made.prove)
+    return made
 
 
 def setting_of(world: World) -> Setting:

@@ -25,7 +25,7 @@ _CARRIED = "_tritonwin_patch/"
 
 
 def entries(name: str, area: Area, report: Mapping[str, Any], package: Path) -> dict[str, Any]:
-    """What the report has of each file of an area; SystemExit where it has not all."""
+    """The report's entries for the files of an area; SystemExit where one is missing."""
     measured = {
         path.replace("\\", "/").partition("src/tritonwin/")[2]: entry
         for path, entry in report["files"].items()

@@ -53,7 +53,7 @@ class Case:
 
     @property
     def wrongly_certain(self) -> tuple[Problem, ...]:
-        """What is called certain, breaks something and is not the case."""
+        """Problems that are called certain, break something and are not there."""
         found = (p for p in self.certain if p.severity != "info")
         return tuple(p for p in found if p.id not in self.right)
 

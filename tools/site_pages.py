@@ -1,4 +1,4 @@
-"""What the documentation site takes from data: pages, and tables inside of pages.
+"""The parts of the documentation site that come from data: pages, and tables inside of pages.
 
 `pages` returns whole pages (problems, rules, applications, speed, the library). `tables` returns
 what stands in place of a line `<!-- table: NAME -->` in a page of docs/.
@@ -120,7 +120,7 @@ def _title(entry: Entry) -> str:
 
 
 def problem_page(entry: Entry) -> str:
-    """What is seen, what helps, why, how to check it, and what it is related to."""
+    """The text of a problem's page: signs, quick fix, reason, check, related problems."""
     blocks = [f"# {_title(entry)}", f"`{entry.id}`: {about.described(entry)}", *_seen(entry)]
     for heading, inside in about.parts(entry, catalogue.load(), _marked):
         blocks += [f"## {heading}", *map(_markdown, inside)]

@@ -1,4 +1,4 @@
-"""How well a `ByteModel` predicts held-out text, and how much of that is honest."""
+"""Score a `ByteModel` on held-out text, and measure the worth of a leak from later bytes."""
 
 from __future__ import annotations
 

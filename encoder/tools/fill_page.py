@@ -266,7 +266,7 @@ def arms(kept: list[Json]) -> str:
 
 
 def repeat(kept: list[Json]) -> str:
-    """How far runs with the same seed are apart when repeated."""
+    """The distance between repeated runs with the same seed."""
     (again,) = kept
     before = {(r["arm"], r["seed"]): r for r in results("arms")[0]["results"]}
     apart = {r["arm"]: abs(r["all"] - before[r["arm"], r["seed"]]["all"]) for r in again["results"]}

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, Page, Scheme
-from fix_world import World, proof
-from fronts import Front, served
+from fix_world import World
+from fronts import Front, repairable, served
 from trees import tree_hash
-
-from tritonwin.remedies import fix as fixing
 
 pytestmark = pytest.mark.full
 PHONE, DESK = 360, 1280
@@ -23,11 +21,7 @@ TEXT = "document.body.innerText.includes({!r})"
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
-    made = World(tmp_path, iter([proof("failed"), proof("passed")]))
-    monkeypatch.setattr(fixing, "collect", made.collect)
-    monkeypatch.setattr(fixing.ladder, "prove", made.prove)
-    return made
+    return repairable(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Logs of real programs whose failures, if any, are none of ours.
+"""Logs of real programs whose failures, if any, do not concern Triton.
 
 Taken from pip, Python, npm, cargo, CMake, compilers, git and others on Linux, and, where the name
 begins with win-, from Windows programs in the lane: healthy runs of triton-windows 3.1 to 3.8 and

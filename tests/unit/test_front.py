@@ -20,27 +20,20 @@ from typing import Any
 
 import pytest
 from fix_world import World, proof
-from fronts import Front, served, setting_of
+from fronts import Front, repairable, served, setting_of
 from killing import CAN_FORK, killed_at
 from page_client import FORM, question_of
 from trees import tree_hash
 
 from tritonwin.front import server as serving
 from tritonwin.front.door import Door
-from tritonwin.journal import Store
-from tritonwin.remedies import fix as fixing
 
 GOOD = ("failed", "passed")  # the proofs before and after
 
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
-    made = World(tmp_path, iter([proof("failed"), proof("passed")]))
-    made.store = Store.default()
-    monkeypatch.setattr(fixing, "collect", made.collect)
-    monkeypatch.setattr(fixing.ladder, "prove", made.prove)
-    return made
+    return repairable(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fix_world import World, proof
-from fronts import Front, setting_of
+from fix_world import World
+from fronts import Front, repairable, setting_of
 from jsonschema import Draft202012Validator
 from page_client import question_of
 from schemas import validator
 from trees import tree_hash
 
 from tritonwin.front.door import Door
-from tritonwin.journal import Store
-from tritonwin.remedies import fix as fixing
 from tritonwin.verify.records import RungResult
 
 mcp = pytest.importorskip("mcp", reason="the extra tritonwin[mcp] is not installed")
@@ -32,12 +30,7 @@ TOOLS = {"doctor", "explain", "plan_repair", "verify", "task", "snapshot"}
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
-    made = World(tmp_path, iter([proof("failed"), proof("passed")]))
-    made.store = Store.default()
-    monkeypatch.setattr(fixing, "collect", made.collect)
-    monkeypatch.setattr(fixing.ladder, "prove", made.prove)
-    return made
+    return repairable(tmp_path, monkeypatch)
 
 
 def with_client(world: World, use: Callable[[Any, Front], Awaitable[None]]) -> None:

@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from winlane import prefix, wine
@@ -57,12 +56,7 @@ class Lane:
     def __enter__(self) -> Lane:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ending: object) -> None:
         self.close()
 
     def environment(

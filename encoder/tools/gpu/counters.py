@@ -99,7 +99,7 @@ def profiler() -> str | None:
 
 
 def profiled(ncu: str, out: Path, metrics: tuple[str, ...]) -> str:
-    """What the profiler logged of the child; "" if it took too long."""
+    """The profiler's log of the child; "" if it took too long."""
     log = out / "ncu.csv"
     command = [
         ncu, "--profile-from-start", "off", "--clock-control", "none", "--csv", "--page", "raw",

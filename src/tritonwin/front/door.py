@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from types import TracebackType
 
 from tritonwin.front.desk import Desk, Setting
 from tritonwin.front.pages import Pages
@@ -33,12 +32,7 @@ class Door:
         threading.Thread(target=self.server.serve_forever, args=(0.1,), daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ending: object) -> None:
         self.server.closing = True
         self.server.shutdown()
         self.server.server_close()

@@ -129,7 +129,7 @@ class LocalServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Silent: a client that goes away is no error of ours, and no page is to fill a console."""
+        """Print nothing: clients go away at any time, and none must fill a console."""
         if os.environ.get("TRITONWIN_DEBUG"):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a launch, the driver's functions or torch say where something is wrong, one line a case.
+"""Error texts of launches, of the driver's functions and of torch, one line a case.
 
 errors.py values | memory DEEP LARGE | lost | forever
 """

@@ -129,7 +129,7 @@ def _tritonwin_family(command: "list[str]") -> str:
 
 
 def _tritonwin_find_python(family: str) -> "list[str]":
-    """Where Python's import library lies; gcc and TinyCC can also link to the DLL itself."""
+    """The folders of Python's import library; gcc and TinyCC can also link to the DLL itself."""
     roots = [sys.base_exec_prefix, sys.exec_prefix, os.path.dirname(sys.executable)]
     folders = [os.path.join(root, "libs") for root in roots]
     folders += roots if family in ("gcc", "tcc") else []
