@@ -55,6 +55,7 @@ class Query:
         concerned: by pattern, the numbers of the signatures that it can change.
         forbidden: the patterns that speak against a signature.
         of_facts: the patterns that tell about the machine.
+        first: the patterns that are of use before the first line of a log.
     """
 
     def __init__(self, known: Catalogue) -> None:
@@ -73,6 +74,9 @@ class Query:
             for pattern in (each.pattern, *each.before, *each.after):
                 self.concerned[pattern].add(number)
         self.forbidden = frozenset().union(*(each.without for each in self.sought))
+        self.first = self.of_facts | self.forbidden
+        for each in self.sought:
+            self.first |= each.before or {each.pattern}
 
     def _number(self, pattern: str | LinePattern) -> int:
         return self._numbers.setdefault(self._known.pattern(pattern), len(self._numbers))
@@ -141,12 +145,12 @@ class Matches:
     def __init__(self, query: Query) -> None:
         self.facts = LogFacts()
         self._query = query
-        self._windows = [Window(sought) for sought in query.sought]
+        self._windows: dict[int, Window] = {}  # by the number of the signature, once a line matched
         self._forbidden: set[int] = set()  # patterns of `without` that were seen
         self._patience = {
             index: PATIENCE for index in query.of_facts if index not in query.concerned
         }
-        self.wanted = {index for index in range(len(query.patterns)) if self._needed(index)}
+        self.wanted = set(query.first)
 
     def look(self, line: AnchoredLine) -> None:
         """Search a line with the patterns whose anchors stand in it."""
@@ -179,7 +183,7 @@ class Matches:
             self._forbidden.add(index)
         changed = {index}
         for number in self._query.concerned.get(index, ()):
-            window = self._windows[number]
+            window = self._window(number)
             window.take(index, match, partial(self._close, window, line), line)
             changed |= {window.sought.pattern, *window.sought.after}
         for pattern in changed:
@@ -194,12 +198,17 @@ class Matches:
         return (
             index in self._query.of_facts
             or (index in self._query.forbidden and index not in self._forbidden)
-            or any(self._windows[n].needs(index) for n in self._query.concerned.get(index, ()))
+            or any(self._window(n).needs(index) for n in self._query.concerned.get(index, ()))
         )
+
+    def _window(self, number: int) -> Window:
+        if number not in self._windows:
+            self._windows[number] = Window(self._query.sought[number])
+        return self._windows[number]
 
     def found(self) -> Iterator[Window]:
         """Signatures whose lines stand in the log, in order; `when` is not looked at."""
-        for window in self._windows:
+        for _, window in sorted(self._windows.items()):
             if window.complete and self._forbidden.isdisjoint(window.sought.without):
                 yield window
 
