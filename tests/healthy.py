@@ -137,7 +137,7 @@ HEALTHY = Facts(
         ptxas=TRITON + r"\backends\nvidia\bin\ptxas.exe",
         ptxas_version="12.8",
         tinycc=TRITON + r"\runtime\tcc\tcc.exe",
-        traits=("windows-branches",),
+        for_windows=True,
     ),
     gpus=(gpu("8.9"),),
     drivers=(Driver(vendor="nvidia", source="NVML", version="581.57", cuda="13.0"),),

@@ -135,8 +135,8 @@ def visual(*tools: MsvcToolset, sdk: WindowsSdk | None = SDK, **changes: object)
     return changed(msvc=tools, windows_sdks=(sdk,) if sdk else (), **changes)
 
 
-def traits(*names: str, keep: tuple[str, ...] = ("windows-branches",)) -> Facts:
-    return part("triton", traits=(*keep, *names))
+def defects(*rules: str, version: str = "3.5.1", for_windows: bool = True) -> Facts:
+    return part("triton", defects=rules, version=version, for_windows=for_windows)
 
 
 def old_runtime(version: str, linker: str | None = "14.44") -> Facts:
@@ -431,8 +431,12 @@ BROKEN = [
         r"C:\w\triton.py",
     ),
     ("stale-package-needs-triton-ops", installed(dist("bitsandbytes", "0.43.1")), "0.43.1"),
-    ("triton-sources-not-for-windows", traits("ldconfig", "dlfcn", keep=()), "ldconfig"),
-    ("triton-patch-incomplete", traits("dlfcn"), "some sources"),
+    (
+        "triton-sources-not-for-windows",
+        defects("libcuda-folder", "dlfcn", for_windows=False),
+        "ldconfig",
+    ),
+    ("triton-patch-incomplete", defects("dlfcn"), "some sources"),
     ("triton-patch-overwritten", changed(patch=PatchRecord(original=("knobs.py",))), "knobs.py"),
     (
         "foreign-or-patched-triton-build",
@@ -446,15 +450,19 @@ BROKEN = [
         "no installed distribution",
         "warning, likely",
     ),
-    ("fork-launcher-stale-error", traits("stale-last-error-launch"), "old error", "info, possible"),
+    ("fork-launcher-stale-error", defects("last-error-launcher"), "old error", "info, possible"),
     (
         "ptxas-path-variable-ignored",
-        replace(traits("ptxas-env-key"), variables=(variable("TRITON_PTXAS_PATH", r"C:\p.exe"),)),
+        replace(defects("tool-variables"), variables=(variable("TRITON_PTXAS_PATH", r"C:\p.exe"),)),
         r"C:\p.exe",
     ),
-    ("c-long-32bit", traits("long-as-32-bit"), "32 bits", "warning, likely"),
+    ("c-long-32bit", defects("int64-arguments"), "32 bits", "warning, likely"),
     ("ptxas-not-found", replace(part("triton", ptxas=None), cuda_toolkits=()), "ptxas"),
-    ("ptxas-not-found", replace(traits("ptxas-blackwell"), gpus=(gpu("12.0"),)), "ptxas-blackwell"),
+    (
+        "ptxas-not-found",
+        replace(defects("ptxas-blackwell"), gpus=(gpu("12.0"),)),
+        "ptxas-blackwell",
+    ),
     ("vcredist-missing", changed(runtime_dlls=(replace(H.runtime_dlls[0], loaded=False),)), "msvc"),
     (
         "vcredist-missing",
@@ -598,8 +606,8 @@ BROKEN = [
         )
         for facts, name in (
             (triton("3.8.0"), "TRITON_LIBDEVICE_PATH"),
-            (traits("ptxas-env-key", keep=()), "TRITON_PTXAS.EXE_PATH"),
-            (traits(keep=()), "TRITON_PTXAS_PATH"),
+            (defects("tool-variables"), "TRITON_PTXAS.EXE_PATH"),
+            (defects(), "TRITON_PTXAS_PATH"),
         )
     ),
     (
@@ -1097,7 +1105,7 @@ FINE = [
     variables(MAX_JOBS="100000"),  # no number of jobs
     # what only an extra asks for, which nobody did
     installed(dist("somenode", "1", requires=("triton>=3; extra == 'gpu'",))),
-    part("triton", traits=("patched", "stale-last-error-launch")),
+    defects("ptxas-blackwell", "amd-dlfcn"),
     # Microsoft's compiler in CC, in a prompt that has its folders
     replace(
         cc(CL.path, "cl"),
@@ -1165,9 +1173,14 @@ def test_a_variable_that_triton_does_not_read_yet_is_a_warning(
     assert [dict(action.arguments) for action in problem.actions] == [{"variable": unset}]
 
 
+def test_a_launcher_before_3_4_asks_where_python_may_be_used() -> None:
+    facts = defects("last-error-launcher", version="3.3.1")
+    assert diagnose(facts, one("fork-launcher-stale-error")).problems == ()
+
+
 def test_a_variable_that_this_triton_ignores_is_not_one_that_it_cannot_read() -> None:
     """`ptxas-path-variable-ignored` names it."""
-    facts = traits("ptxas-env-key", keep=())
+    facts = defects("tool-variables")
     facts = replace(facts, variables=(variable("TRITON_PTXAS_PATH", GERMAN),))
     found = [p.id for p in diagnose(facts, CHECKS).problems]
     assert "triton-variable-not-ascii" not in found

@@ -39,6 +39,9 @@ MAY_IMPORT = {
     "front": _REMEDIES | {"output"},
     "cli": _REMEDIES | {"output", "demo", "front"},
 }
+# Rules and their tools are pure text, which the import hook carries: what `doctor` calls a defect
+# is what `patch` edits, so every room may ask them.
+PURE = {"patch.edits", "patch.engine", "patch.rules"}
 # Output prints records. These modules hold them, or data alone; a module with logic says why.
 RECORDS = {
     "build.outcome",
@@ -106,9 +109,18 @@ def test_imports_point_one_way(path: Path) -> None:
     own = part(path)
     if not is_part(own):
         return
-    words = [module.split(".") for module in imports(path) if module.startswith("tritonwin.")]
+    told = (word for word in imports(path) if word.startswith("tritonwin."))
+    words = [word.split(".") for word in told if module_of(word) not in PURE]
     used = {word[1] for word in words if is_part(word[1])} - {own}
     assert used <= MAY_IMPORT[own]
+
+
+@pytest.mark.parametrize("module", sorted(PURE))
+def test_rules_ask_nothing_of_other_rooms(module: str) -> None:
+    place = PACKAGE.joinpath(*module.split("."))
+    for path in [*place.glob("*.py")] or [place.with_suffix(".py")]:
+        used = {word.split(".")[1] for word in imports(path) if word.startswith("tritonwin.")}
+        assert used <= {"patch", "system"}
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if part(p) == "output"], ids=name)

@@ -8,12 +8,13 @@ from pathlib import Path
 import healthy
 import pytest
 from hosts import fake_host, no_pip
+from installed import target
 from trees import describe_tree
 from triton_trees import make_tree
 
+from tritonwin.facts import torch_triton
 from tritonwin.facts.history import read_patch_record
 from tritonwin.facts.records import Facts
-from tritonwin.facts.torch_triton import find_traits, read_sources
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.patch.plan import examine, read_triton
 from tritonwin.problems.checks import CHECKS
@@ -27,11 +28,15 @@ from tritonwin.system.data_folder import VARIABLE
 
 def facts_of(package: Path, data: Path) -> Facts:
     """A Windows machine whose Triton is that of the folder."""
-    assert healthy.HEALTHY.triton is not None
+    there = torch_triton.read_triton(target(package.parent), ())
+    assert healthy.HEALTHY.triton
+    assert there
     found = replace(
         healthy.HEALTHY.triton,
         location=str(package),
-        traits=tuple(hit.id for hit in find_traits(read_sources(package))),
+        defects=there.defects,
+        patched=there.patched,
+        for_windows=there.for_windows,
     )
     return healthy.changed(triton=found, patch=read_patch_record(data, found))
 

@@ -18,7 +18,6 @@ from tritonwin.facts.packages import Knowledge
 from tritonwin.facts.redaction.rules import RedactionTable
 from tritonwin.facts.system import VariableTable
 from tritonwin.facts.toolchain.parts import PartTable
-from tritonwin.facts.torch_triton import TraitTable
 from tritonwin.patch.engine import RuleTable
 from tritonwin.problems.catalogue import CatalogueFile
 from tritonwin.problems.checks.caches import PathVariables
@@ -47,7 +46,6 @@ RECORDS: dict[str, type] = {
     "facts/packages.toml": Knowledge,
     "facts/redaction/rules.toml": RedactionTable,
     "facts/toolchain/parts.toml": PartTable,
-    "facts/triton_traits.toml": TraitTable,
     "facts/variables.toml": VariableTable,
     "patch/rules/rules.toml": RuleTable,
     "problems/catalogue": CatalogueFile,

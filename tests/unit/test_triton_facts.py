@@ -53,8 +53,7 @@ def test_the_fork_with_everything_bundled(tmp_path: Path) -> None:
     assert found.ptxas_blackwell is None
     assert found.tinycc == str(package / "runtime/tcc/tcc.exe")
     assert found.tinycc_python_def is True
-    assert "windows-branches" in found.traits
-    assert found.trait_places["windows-branches"] == "runtime/build.py:2"
+    assert (found.for_windows, found.patched) == (True, False)
     assert found.namespace is False
 
 
@@ -145,7 +144,7 @@ def test_the_import_hook_takes_the_defects_away(tmp_path: Path) -> None:
     write(tmp_path, {**UNPATCHED, **HOOK})
     found = read(tmp_path)
     assert found.import_hook == str(tmp_path / "_tritonwin_hook.py")
-    assert found.traits == ()
+    assert found.defects == ()
 
 
 def test_a_hook_that_was_cut_short_takes_nothing_away(tmp_path: Path) -> None:
@@ -153,7 +152,7 @@ def test_a_hook_that_was_cut_short_takes_nothing_away(tmp_path: Path) -> None:
     write(tmp_path, {**UNPATCHED, **half})
     found = read(tmp_path)
     assert (found.import_hook, found.python_driver) == (None, None)
-    assert "dlfcn" in found.traits
+    assert "dlfcn" in found.defects
 
 
 @pytest.mark.parametrize("missing", HOOK)
@@ -162,4 +161,4 @@ def test_a_hook_that_is_never_started_changes_nothing(tmp_path: Path, missing: s
     (tmp_path / missing).unlink()
     found = read(tmp_path)
     assert found.import_hook is None
-    assert "dlfcn" in found.traits
+    assert "dlfcn" in found.defects

@@ -24,7 +24,6 @@ from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.facts.snapshot import SnapshotError
 from tritonwin.facts.snapshot import read as read_snapshot
-from tritonwin.facts.windows_view import c_view, python_view
 from tritonwin.output.text import printable
 from tritonwin.patch import engine
 from tritonwin.patch.rules import RULES
@@ -95,8 +94,6 @@ CASES: dict[str, tuple[Callable[[str], object], Make]] = {
     "ninja: tabs": (steps, lambda n: "\t" * n),
     "requirement: parentheses": (requirements, lambda n: "triton; " + "(" * n),
     "requirement: versions": (requirements, lambda n: "triton" + ">=1," * n + ">=1"),
-    "C: branches in branches": (c_view, lambda n: "#if X\n" * n + "a\n" * n),
-    "C: branches after branches": (c_view, lambda n: "#if X\n" + "#elif X\n" * n),
     "C: one word": (patched, lambda n: "a" * n),
     "metadata: semicolons": (distributions._named, lambda n: "a" + ";" * n),
     "C: shapes": (patched, lambda n: "shapeInt[" * n),
@@ -133,11 +130,9 @@ def test_time_grows_with_the_input(action: Callable[[str], object], make: Make) 
     assert within(bound, action, make(size * GROWTH))
 
 
-SKIPPED = f"a if os.name == 'nt' else {'b' * 1000}; "
 DEAR = {
     "log: words that are no errors": (logs, "x" * 2000 + "xerror:" * 20_000, "xletter " * 20_000),
     "list: a word that is no wheel": (lists, "a" * 100_000, "a " * 50_000),
-    "Python: skipped parts of one line": (python_view, SKIPPED * 4000, f"{SKIPPED}\n" * 4000),
 }
 
 

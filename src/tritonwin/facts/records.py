@@ -170,8 +170,9 @@ class Triton:
     hip_headers: bool | None = None  # it brings those of AMD's runtime
     tinycc: str | None = None
     tinycc_python_def: bool | None = None  # a .def for the target's Python lies beside TinyCC
-    traits: tuple[str, ...] = ()  # structural marks of its sources, see facts/torch_triton.py
-    trait_places: dict[str, str] = field(default_factory=dict)  # trait -> "runtime/build.py:43"
+    defects: tuple[str, ...] = ()  # rules of `patch` that its sources need
+    patched: bool = False  # they carry edits of `patch`
+    for_windows: bool = False  # they have branches for Windows
     namespace: bool = False  # no __init__.py: what an uninstall left, importable but empty
     import_hook: str | None = None  # tritonwin's, which patches the sources as they are imported
     python_driver: str | None = None  # the same, where it carries the driver in Python

@@ -1,19 +1,16 @@
 """The torch and the Triton that the target imports, read from their files.
 
 Neither is ever imported. For Triton the version string decides nothing, since builds are patched,
-mixed and renamed: structural traits of its sources (`triton_traits.toml`) are searched in the
-part of each source that Windows sees.
+mixed and renamed: the rules of `patch` judge the structure of its sources.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from packaging.utils import canonicalize_name
 
@@ -21,9 +18,7 @@ from tritonwin.facts.distributions import read_requirement
 from tritonwin.facts.packages import find_package, knowledge
 from tritonwin.facts.records import Distribution, Interpreter, Torch, Triton
 from tritonwin.facts.toolchain.rocm import torch_chips
-from tritonwin.facts.windows_view import windows_view
 from tritonwin.system.files import as_text, first_file, is_file, paths_in, read_text
-from tritonwin.system.toml import read_resource
 
 
 def read_torch(target: Interpreter, distributions: Iterable[Distribution]) -> Torch | None:
@@ -73,71 +68,6 @@ def _triton_requirement(requires: Iterable[str]) -> str | None:
     return next((found[name] for name in knowledge().triton if found.get(name)), None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trait:
-    """A mark to search for. `blocks`: no kernel compiles or launches on Windows with it."""
-
-    id: str
-    files: tuple[str, ...]  # relative to the package; the trait is there if any of them has it
-    pattern: str  # regular expressions, multi-line mode
-    unless: str | None = None  # found anywhere in the same file: the trait is not there
-    raw: bool = False  # search the file as it is, other systems' branches included
-    blocks: bool
-    meaning: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class TraitTable:
-    """The content of `triton_traits.toml`."""
-
-    trait: tuple[Trait, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TraitHit:
-    """The place of a trait: a file relative to the package, and a line counted from 1."""
-
-    id: str
-    file: str
-    line: int
-
-
-@cache
-def triton_traits() -> tuple[Trait, ...]:
-    """Every known trait, in the order of the data file."""
-    return read_resource("tritonwin.facts", "triton_traits.toml", TraitTable).trait
-
-
-def read_sources(package: Path) -> dict[str, str]:
-    """The sources that traits are searched in, by path relative to the package folder."""
-    names = dict.fromkeys(name for trait in triton_traits() for name in trait.files)
-    texts = {name: read_text(package / name) for name in names}
-    return {name: text for name, text in texts.items() if text is not None}
-
-
-def find_traits(sources: Mapping[str, str]) -> tuple[TraitHit, ...]:
-    """The traits of these sources, each once, at its first place."""
-    views: dict[str, str] = {}
-    hits = (_find(trait, sources, views) for trait in triton_traits())
-    return tuple(hit for hit in hits if hit is not None)
-
-
-def _find(trait: Trait, sources: Mapping[str, str], views: dict[str, str]) -> TraitHit | None:
-    for name in trait.files:
-        text = sources.get(name, "")
-        if not re.search(trait.pattern, text, re.MULTILINE):
-            continue  # a view only takes away, and it costs a parse
-        if not trait.raw:
-            if name not in views:
-                views[name] = windows_view(name, text)
-            text = views[name]
-        match = re.search(trait.pattern, text, re.MULTILINE)
-        if match and not (trait.unless and re.search(trait.unless, text, re.MULTILINE)):
-            line = text.count("\n", 0, match.start()) + 1
-            return TraitHit(id=trait.id, file=name, line=line)
-    return None
-
-
 _CONSTANT = re.compile(r"^(\w+)[ \t]*(?::[^=\n]{1,80})?=[ \t]*['\"]([^'\"\n]*)['\"]", re.MULTILINE)
 _NVIDIA = Path("backends", "nvidia")
 _TINYCC = Path("runtime", "tcc")
@@ -145,12 +75,14 @@ _TINYCC = Path("runtime", "tcc")
 HOOK, HOOK_START = "_tritonwin_hook.py", "tritonwin-hook.pth"
 # how the line of a hook begins that tells one from another, and how its last line ends
 HOOK_SETTINGS, _HOOK_END = "SETTINGS: dict[str, Any] = ", "    finder = start()\n"
-# marks of what no rule of the patch changes: with the hook these stay
-_NOT_PATCHED = {"windows-branches", "cuda-12-folders-only", "stable-abi-link", "nvcuda-library"}
+# with these, its helper modules are linked against python3.dll, not against the DLL of one Python
+_STABLE_ABI = re.compile(r"""\[\s*["']python3["']\s*\]""")
+_FOR_WINDOWS = re.compile(r"""\bos\.name == ["']nt["']|\bplatform\.system\(\) == ["']Windows["']""")
+_BUILD, _DRIVER = "runtime/build.py", "backends/nvidia/driver.py"
 
 
 def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> Triton | None:
-    """Flavour, bundled tools and source traits of the target's Triton; None when it has none.
+    """Flavour, bundled tools and defects of the target's Triton; None when it has none.
 
     What an uninstall leaves behind, a folder without `__init__.py`, is given too: Python imports
     it as an empty package.
@@ -160,11 +92,9 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         return None
     package = folder.path
     hook, driver = _import_hook(target)
-    hits = find_traits(read_sources(package))
-    hits = tuple(hit for hit in hits if hook is None or hit.id in _NOT_PATCHED)
-    traits = tuple(hit.id for hit in hits)
+    sources = _read_sources(package)
     libtriton = _libtriton(package)
-    # doctor on a snapshot needs the traits alone: pefile is slow to import
+    # doctor on a snapshot needs the names alone: pefile is slow to import
     from tritonwin.facts.dlls.pe import read_pe
     from tritonwin.facts.toolchain.cuda import banner_version
 
@@ -191,13 +121,34 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         ptxas_blackwell=as_text(first_file(package / _NVIDIA, blackwell)),
         hip_headers=is_file(package / "backends" / "amd" / "include" / "hip" / "hip_runtime.h"),
         tinycc=as_text(tinycc),
-        tinycc_python_def=_has_python_def(tinycc, target, traits) if tinycc else None,
-        traits=traits,
-        trait_places={hit.id: f"{hit.file}:{hit.line}" for hit in hits},
+        tinycc_python_def=_has_python_def(tinycc, target, sources) if tinycc else None,
+        defects=() if hook else _defects(sources, is_fork=is_fork(package)),
+        patched=any("tritonwin:" in text for text in sources.values()),
+        for_windows=any(_FOR_WINDOWS.search(sources.get(f, "")) for f in (_BUILD, _DRIVER)),
         namespace=folder.namespace,
         import_hook=as_text(hook),
         python_driver=as_text(driver),
     )
+
+
+def _read_sources(package: Path) -> dict[str, str]:
+    """The texts that rules are about, by path relative to the package folder."""
+    from tritonwin.patch.rules import FILES
+
+    texts = ((file, read_text(package / file)) for file in FILES)
+    return {file: text.replace("\r\n", "\n") for file, text in texts if text is not None}
+
+
+def _defects(sources: dict[str, str], *, is_fork: bool) -> tuple[str, ...]:
+    """The rules that are needed, in their order."""
+    from tritonwin.patch.edits import Source
+    from tritonwin.patch.engine import judge
+    from tritonwin.patch.rules import RULES
+
+    parsed = {file: Source(text) for file, text in sources.items()}
+    here = (rule for rule in RULES if rule.file in parsed)
+    flavour: Literal["fork", "upstream"] = "fork" if is_fork else "upstream"
+    return tuple(r.id for r in here if judge(r, parsed[r.file], flavour).state == "needed")
 
 
 def version_of(package: Path) -> str | None:
@@ -250,11 +201,11 @@ def _libtriton(package: Path) -> Path | None:
     return next((p for p in found if p.suffix in {".pyd", ".so"} and is_file(p)), None)
 
 
-def _has_python_def(tinycc: Path, target: Interpreter, traits: tuple[str, ...]) -> bool | None:
+def _has_python_def(tinycc: Path, target: Interpreter, sources: dict[str, str]) -> bool | None:
     """True if TinyCC has the list of exports of the Python DLL that this Triton links."""
     if target.version is None:
         return None
     major, minor, *_ = target.version.split(".")
-    digits = major if "stable-abi-link" in traits else major + minor
+    digits = major if _STABLE_ABI.search(sources.get(_BUILD, "")) else major + minor
     suffix = "t" if target.free_threaded else ""
     return is_file(tinycc.parent / "lib" / f"python{digits}{suffix}.def")

@@ -17,6 +17,7 @@ from tritonwin.problems.check import (
     python_series,
     seen,
 )
+from tritonwin.problems.checks.triton import EXE_IN_VARIABLES
 from tritonwin.support.versions import fits
 from tritonwin.system.toml import read_resource
 
@@ -90,7 +91,7 @@ def _paths(triton: Triton, facts: Facts) -> dict[str, str]:
     releases.
     """
     known = path_variables()
-    end = ".EXE_PATH" if "ptxas-env-key" in triton.traits else "_PATH"
+    end = ".EXE_PATH" if EXE_IN_VARIABLES.intersection(triton.defects) else "_PATH"
     found = {**known.paths, **{f"TRITON_{t}{end}": when for t, when in known.tools.items()}}
     found.update({name: "" for name, set_ in known.switches.items() if facts.variable(set_)})
     if facts.variable("TRITON_CACHE_DIR"):

@@ -1,11 +1,12 @@
 """The package triton: there, alone, complete, and with sources that work on Windows.
 
-Traits are structural marks (facts/torch_triton.py); the version string decides nothing here.
+A defect is named by the rule of `patch` that removes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -13,7 +14,6 @@ from packaging.utils import canonicalize_name
 from tritonwin.facts.distributions import holds, read_requirement
 from tritonwin.facts.packages import knowledge
 from tritonwin.facts.records import Distribution, Facts, Triton
-from tritonwin.facts.torch_triton import Trait, triton_traits
 from tritonwin.problems.check import (
     NotApplicable,
     Seen,
@@ -25,7 +25,10 @@ from tritonwin.problems.check import (
 )
 from tritonwin.problems.records import Evidence
 from tritonwin.support.packages import FORK
-from tritonwin.support.versions import older
+from tritonwin.support.versions import fits, older
+
+if TYPE_CHECKING:
+    from tritonwin.patch.engine import Rule
 
 _BUNDLED = ("triton/runtime/tcc/", "triton/backends/nvidia/bin/")
 
@@ -157,17 +160,23 @@ def _triton_requirements(facts: Facts) -> Iterator[tuple[Distribution, Requireme
                 yield owner, requirement
 
 
-PATCHED = "patched-by-tritonwin"
-WINDOWS = "windows-branches"
+def _blocking(triton: Triton) -> tuple[Rule, ...]:
+    """The defects with which no kernel compiles or launches on Windows.
+
+    Those of triton-windows have checks of their own, and so has a missing ptxas-blackwell.
+    """
+    if not triton.defects:
+        return ()
+    from tritonwin.patch.rules import BY_ID  # read only where there is something to name
+
+    rules = (BY_ID[name] for name in triton.defects if name in BY_ID)
+    needed = (rule for rule in rules if rule.need == "jit" and rule.upstream)
+    return tuple(r for r in needed if r.backend != "amd" and r.id != "ptxas-blackwell")
 
 
-def _blocking(triton: Triton) -> tuple[Trait, ...]:
-    """The marks with which no kernel compiles or launches on Windows."""
-    return tuple(t for t in triton_traits() if t.blocks and t.id in triton.traits)
-
-
-def _at(triton: Triton, trait: Trait) -> str:
-    return f"{triton.location}: {triton.trait_places.get(trait.id, '?')}"
+def _mark(triton: Triton, rule: Rule) -> Seen:
+    """The first sentence of the rule's reason."""
+    return seen(rule.why.strip().partition(". ")[0].rstrip("."), f"{triton.location}: {rule.file}")
 
 
 def _windows_binary(facts: Facts) -> Triton:
@@ -180,19 +189,17 @@ def _windows_binary(facts: Facts) -> Triton:
 @check("triton-sources-not-for-windows")
 def not_for_windows(facts: Facts) -> Iterator[Seen]:
     triton = _windows_binary(facts)
-    if not {WINDOWS, PATCHED} & set(triton.traits):
-        for mark in _blocking(triton):
-            yield seen(mark.meaning, _at(triton, mark))
+    if not (triton.for_windows or triton.patched):
+        yield from (_mark(triton, rule) for rule in _blocking(triton))
 
 
 @check("triton-patch-incomplete")
 def patch_incomplete(facts: Facts) -> Iterator[Seen]:
     triton = _windows_binary(facts)
-    marks = _blocking(triton)
-    if marks and {WINDOWS, PATCHED} & set(triton.traits):
+    rules = _blocking(triton)
+    if rules and (triton.for_windows or triton.patched):
         yield seen("some sources are made for Windows, these are not", triton.location)
-        for mark in marks:
-            yield seen(mark.meaning, _at(triton, mark))
+        yield from (_mark(triton, rule) for rule in rules)
 
 
 @check("triton-patch-overwritten")
@@ -213,7 +220,7 @@ def patch_overwritten(facts: Facts) -> Iterator[Seen]:
 def altered(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     owner = facts.distribution(triton.distribution or "")
-    if owner and owner.altered_files and PATCHED not in triton.traits:
+    if owner and owner.altered_files and not triton.patched:
         yield seen(
             f"{owner.altered_files[0]} is not the file that {owner.name} {owner.version} installed",
             owner.location,
@@ -226,9 +233,16 @@ def altered(facts: Facts) -> Iterator[Seen]:
 @check("fork-launcher-stale-error")
 def launcher_stale_error(facts: Facts) -> Iterator[Seen]:
     triton = _windows_binary(facts)
-    mark = next(t for t in triton_traits() if t.id == "stale-last-error-launch")
-    if mark.id in triton.traits:
-        yield seen(mark.meaning, _at(triton, mark))
+    # in 3.1 to 3.3 it is asked when the driver is loaded, and Python may be used
+    if "last-error-launcher" in triton.defects and fits(triton.version or "", ">=3.4"):
+        yield seen(
+            "every launch passes the test of an old error, without the interpreter lock: it may "
+            "crash",
+            f"{triton.location}: backends/nvidia/driver.py",
+        )
+
+
+EXE_IN_VARIABLES = frozenset({"tool-variables", "tool-variables-3.3"})
 
 
 @check("ptxas-path-variable-ignored")
@@ -237,7 +251,7 @@ def ptxas_variable(facts: Facts) -> Iterator[Seen]:
     variable = facts.variable("TRITON_PTXAS_PATH")
     if variable is None:
         raise NotApplicable("TRITON_PTXAS_PATH is not set")
-    if "ptxas-env-key" in triton.traits:
+    if EXE_IN_VARIABLES.intersection(triton.defects):
         yield seen(
             f"TRITON_PTXAS_PATH is {variable.value}; this Triton reads TRITON_PTXAS.EXE_PATH",
             "variable TRITON_PTXAS_PATH",
@@ -249,7 +263,7 @@ def ptxas_variable(facts: Facts) -> Iterator[Seen]:
 @check("c-long-32bit")
 def c_long(facts: Facts) -> Iterator[Seen]:
     triton = _windows_binary(facts)
-    if "long-as-32-bit" in triton.traits:
+    if "int64-arguments" in triton.defects:
         yield seen(
             "64-bit arguments pass through C's long, which has 32 bits on Windows", triton.location
         )
@@ -268,7 +282,7 @@ def ptxas_missing(facts: Facts) -> Iterator[Seen]:
         blackwell = not older(nvidia_capability(facts), "10.0")
     except NotApplicable:
         return
-    if blackwell and "ptxas-blackwell" in triton.traits and triton.ptxas_blackwell is None:
+    if blackwell and "ptxas-blackwell" in triton.defects and triton.ptxas_blackwell is None:
         yield seen(
             "for this GPU these sources start ptxas-blackwell.exe, which is not there",
             triton.location,
