@@ -141,7 +141,6 @@ def test_only(saved: Path) -> None:
         (("patch",), "patch"),
         (("fix", "--only", "no-such-problem"), "no-such-problem"),
         (("verify", "--list", "--report", "proof.md"), "--list"),
-        (("bench", "--compare", "a.json", "b.json", "--python", "c"), "--compare"),
     ],
 )
 def test_wrong_use_ends_with_2_and_says_what_to_do(args: tuple[str, ...], says: str) -> None:

@@ -63,7 +63,6 @@ def commands(page: str) -> Iterator[tuple[str, bool]]:
 
 # what a line needs that another one makes, or that no machine of the tests has
 NEEDS = {
-    "bench --compare": "cannot read before.json",
     "build flash-attn --arch 8.9 --script": "a plan that is refused",
     "build flash-attn --resume": "no build was begun",
     "guard on": "was not proven yet",

@@ -54,7 +54,6 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("verify --through no-such-rung", 2, "no-such-rung"),
     ("verify --python {gone}", 2, "gone"),
     ("build no-such-recipe --plan", 2, "no-such-recipe"),
-    ("bench --compare {gone} {gone}", 2, "gone"),
     ("dlls {dll}", 1, "missing"),
     ("dlls {dll} --json", 1, "missing"),
     ("dlls {gone}", 2, "gone"),

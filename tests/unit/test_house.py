@@ -63,7 +63,6 @@ RECORDS = {
     "support.matrix",
     "support.wheel_choice",
     "verify.records",
-    "verify.bench",  # figures, and two of them compared
     "verify.ladder",  # the rungs that are being tried, read while they are
     "facts.dlls.loading",
     "facts.dlls.tree",  # a tree, and the faults in it

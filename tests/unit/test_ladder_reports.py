@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import healthy
 import pytest
-from pace import PATIENCE, wait_for
 
-import tritonwin
 from tritonwin.cli.app import run
 from tritonwin.cli.options import TargetOptions
 from tritonwin.errors import Exit, UserError
@@ -168,38 +163,6 @@ def test_wrong_use_is_refused(
     assert said.out == ""
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a console's Ctrl-C cannot be sent there")
-def test_what_was_reached_is_in_the_report_of_a_climb_that_was_ended(tmp_path: Path) -> None:
-    package = tmp_path / "packages" / "triton"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("import time; time.sleep(600)")
-    report = tmp_path / "proof.json"
-    words = ["verify", "--python", sys.executable, "--report", str(report), "--json"]
-    only = ["--only", "headers-and-library", "--only", "import-triton"]
-    sources = Path(tritonwin.__file__).parents[1]
-    path = os.pathsep.join([str(tmp_path / "packages"), str(sources)])
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tritonwin", *words, *only],
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    wait_for(lambda: report.exists() or process.poll() is not None)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, out) == (130, b""), err
-    document = json.loads(report.read_text("utf-8"))
-    assert [rung["id"] for rung in document["rungs"]] == ["headers-and-library"]
-    assert (document["complete"], document["proven"]) == (False, False)
-
-
-def test_an_unfinished_report_says_so() -> None:
-    half = replace(REPORT, complete=False)
-    assert "Not finished." in markdown.proof(half)
-    assert "Not finished." in proof_page(half)
-    assert "Not finished." not in markdown.proof(REPORT)
-
-
 VERDICTS: list[tuple[dict[str, RungState], Verdict, str]] = [
     ({"ptxas": "passed", "vector-add": "passed", "flash-attn": "not-installed"}, "proven", "Proven, as"),
     ({"ptxas": "passed"}, "proven", "Proven, as"),
@@ -222,7 +185,6 @@ def test_without_a_gpu_nothing_is_proven_and_nothing_failed(
     assert (report.verdict, report.proven) == (verdict, verdict == "proven")
     for text in (markdown.proof(report), proof_page(report)):
         assert said in text
-    assert proof.verify_report(healthy.changed(), found, 80, complete=False).verdict is None
 
 
 def test_a_machine_without_a_gpu_has_an_exit_status_of_its_own(

@@ -87,10 +87,9 @@ def as_issue(facts: Facts, place: str, redactor: Redactor, _: Identity, __: Path
 def as_proof(ending: str) -> Written:
     def write(facts: Facts, place: str, redactor: Redactor, _: Identity, folder: Path) -> str:
         file = folder / f"proof{ending}"
-        scribe = proof_report.Scribe(
-            facts=facts, arch=89, ladder=39, files=(file,), redactor=redactor
-        )
-        document = scribe.finish(Proof(results=rungs(place)))
+        proof = Proof(results=rungs(place))
+        document = redactor.record(proof_report.verify_report(facts, proof, 89, ladder=39))
+        proof_report.write_report(document, file)
         return file.read_text("utf-8") + json.dumps(to_json(document), ensure_ascii=False)
 
     return write

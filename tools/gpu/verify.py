@@ -177,15 +177,6 @@ def verify(
     return (document if "rungs" in document else None), out[-2000:]
 
 
-def reached(report: Path) -> dict[str, Any] | None:
-    """The report of a ladder that was cut off: it is written after every rung."""
-    try:
-        document: dict[str, Any] = json.loads(report.read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    return document
-
-
 def judge(fault: Fault) -> dict[str, Any]:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -243,7 +234,6 @@ def main() -> int:
             )
         if document is None:
             print(said)
-            document = reached(Path(reports[0]))
         print("\n".join(table(document, [])))
     seeded = () if arguments.only else FAULTS
     with ThreadPoolExecutor(max_workers=len(FAULTS)) as pool:

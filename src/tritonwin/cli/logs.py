@@ -7,27 +7,21 @@ from __future__ import annotations
 
 import io
 import os
-import queue
+import select
 import stat
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from tritonwin.cli.signals import ctrl_c_noted
 from tritonwin.errors import UserError
-from tritonwin.output.text import megabytes
 
-if TYPE_CHECKING:
-    from tritonwin.output.terminal import Meter
-
-_CHUNK = 1 << 16  # bytes
-_AHEAD = 16  # chunks that wait to be taken
 _PAUSE = 0.1  # seconds between two checks for the end
 _SILENT = 3.0  # seconds before a terminal is told that input is awaited
+_WAITING = "Reading until the input ends. Ctrl-C ends it here, with an answer on what has come."
 
 
 @contextmanager
@@ -91,101 +85,38 @@ def _refuse_device(path: Path, mode: int) -> None:
 
 @contextmanager
 def _incoming(descriptor: int) -> Iterator[BinaryIO]:
-    with ctrl_c_noted() as noted, _Told() as told:
-        coming = Incoming(descriptor, noted, told)
-        yield cast(BinaryIO, io.BufferedReader(coming))
+    with ctrl_c_noted() as noted:
+        yield cast(BinaryIO, io.BufferedReader(Incoming(descriptor, noted)))
     if noted():
         print("ended by Ctrl-C; this is about what came before", file=sys.stderr)  # noqa: T201
 
 
 class Incoming(io.RawIOBase):
-    """The content of a pipe, until its end or until `enough`.
+    """The content of a pipe, until its end or until `enough`, which is asked often.
 
-    A thread reads, because a blocked read cannot be ended on Windows, and elsewhere would lose what
-    it has read.
+    On Windows a read waits for more, or for the end of the program that writes: Ctrl-C reaches that
+    as well.
     """
 
-    def __init__(
-        self, descriptor: int, enough: Callable[[], bool], told: Callable[[int], None]
-    ) -> None:
-        """Begin to read.
-
-        Args:
-            enough: called often, in two threads.
-            told: called with the number of bytes so far, also when nothing comes.
-        """
-        self._enough, self._told = enough, told
-        self._came: queue.Queue[bytes | OSError] = queue.Queue(_AHEAD)
-        self._rest, self._total, self._ended = b"", 0, False
-        # a duplicate: a descriptor that is being read from cannot be closed everywhere
-        own = os.dup(descriptor)
-        threading.Thread(target=self._read, args=(own,), daemon=True).start()
+    def __init__(self, descriptor: int, enough: Callable[[], bool]) -> None:
+        self._descriptor, self._enough = descriptor, enough
+        self._begun: float | None = time.monotonic()  # None: whoever waits was told
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._rest and not self._ended:
-            self._take()
-            self._told(self._total)
-        part = self._rest[: len(buffer)]
-        self._rest = self._rest[len(part) :]
-        buffer[: len(part)] = part
-        return len(part)
-
-    def _take(self) -> None:
-        enough = self._enough()  # before the queue is read, which then holds all that came
-        try:
-            came = self._came.get(timeout=_PAUSE)
-        except queue.Empty:
-            self._ended = enough
-            return
-        if isinstance(came, OSError):
-            raise came
-        self._rest, self._ended = came, not came
-        self._total += len(came)
-
-    def _read(self, descriptor: int) -> None:
-        data: bytes | OSError = b"x"
-        while data and not self._enough():
-            try:
-                data = os.read(descriptor, _CHUNK)
-            except BlockingIOError:  # a non-blocking pipe
-                time.sleep(_PAUSE)
+        while not self._enough():
+            self._tell()
+            if os.name != "nt" and not select.select([self._descriptor], [], [], _PAUSE)[0]:
                 continue
-            except OSError as error:
-                data = error
-            self._came.put(data)
-            if isinstance(data, OSError):
-                break
-        os.close(descriptor)
+            data = os.read(self._descriptor, len(buffer))
+            buffer[: len(data)] = data
+            return len(data)
+        return 0
 
-
-class _Told:
-    """Tell a terminal that input is awaited, and how much has come."""
-
-    def __init__(self) -> None:
-        self._begun = time.monotonic()
-        self._shown: Meter | None = None
-
-    def __enter__(self) -> _Told:
-        return self
-
-    def __exit__(self, *ending: object) -> None:
-        if self._shown:
-            self._shown.end()
-
-    def __call__(self, total: int) -> None:
-        if time.monotonic() - self._begun < _SILENT or not sys.stderr.isatty():
-            return
-        if self._shown is None:
-            self._shown = _shown()
-        self._shown.update(megabytes(total, None), total, None)
-
-
-def _shown() -> Meter:
-    from tritonwin.output.terminal import Meter, console
-
-    out = console(sys.stderr)
-    out.print("Reading until the input ends. Ctrl-C ends it here, with an answer on what has come.")
-    return Meter(out)
+    def _tell(self) -> None:
+        """Say on a terminal that input is awaited, once."""
+        if self._begun and time.monotonic() - self._begun >= _SILENT and sys.stderr.isatty():
+            self._begun = None
+            print(_WAITING, file=sys.stderr)  # noqa: T201

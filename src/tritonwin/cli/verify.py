@@ -118,25 +118,20 @@ def command(
         facts, dict(os.environ), arch=arch, chip=chip, timeout=rung_timeout, forced=force
     )
     whole = len(records.load().rung)
-    scribe = proof.Scribe(
-        facts=facts,
-        arch=setting.arch,
-        chip=setting.chip,
-        ladder=whole,
-        files=reports,
-        redactor=Redactor.this_machine(),
-    )
     watch = ClimbWatch()
-    results = scribe.follow(ladder.climb(setting, rungs, watch))
+    results = ladder.climb(setting, rungs, watch)
     shown = (
         Proof(results=tuple(results))
         if as_json
         else proof.print_climb(facts, results, watch, rungs=whole, everything=everything)
     )
     status = endings.settle(_STATUS[shown.verdict])
-    document = scribe.finish(shown)
+    report = proof.verify_report(facts, shown, setting.arch, chip=setting.chip, ladder=whole)
+    public = Redactor.this_machine().record(report)
+    for file in reports:
+        proof.write_report(public, file)
     if as_json:
-        documents.print_document(document)
+        documents.print_document(public)
     if shown.verdict == "proven" and through is None and not only:
         write_proven(facts, Environment(dict(os.environ)))
     return status

@@ -98,12 +98,11 @@ class VerifyReport(TargetDocument):
     arch: int  # what kernels were compiled for: 89
     chip: str | None = None  # and of AMD: "gfx1100"
     proven: bool
-    verdict: Verdict | None = None  # None while it is not complete
+    verdict: Verdict
     rungs: tuple[RungResult, ...]
     ladder: int = 0  # how many rungs there are
     machine: dict[str, str] = field(default_factory=dict)  # "GPU": "NVIDIA H100 (9.0)"
     when: str | None = None  # ISO 8601, UTC
-    complete: bool = True  # False in a report that is written while rungs are still tried
 
     @property
     def built_for(self) -> str:

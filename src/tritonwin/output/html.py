@@ -94,7 +94,7 @@ def diagnosis_body(view: View) -> tuple[str, ...]:
 
 def proof_page(report: VerifyReport) -> str:
     """A proof: the broken and the passed rungs open, those that were not tried in one fold."""
-    said = proof_verdict(Proof(results=report.rungs), rungs=report.ladder, complete=report.complete)
+    said = proof_verdict(Proof(results=report.rungs), rungs=report.ladder)
     by_tone: dict[Tone, list[RungResult]] = {}
     for rung in report.rungs:
         by_tone.setdefault(RUNGS[rung.state][1], []).append(rung)

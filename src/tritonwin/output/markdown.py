@@ -110,7 +110,7 @@ def proof(report: VerifyReport) -> str:
 
 
 def _tables(report: VerifyReport) -> Iterator[str]:
-    said = proof_verdict(Proof(results=report.rungs), rungs=report.ladder, complete=report.complete)
+    said = proof_verdict(Proof(results=report.rungs), rungs=report.ladder)
     yield f"<!-- {report.schema} -->"
     yield f"## tritonwin verify: {said}"
     yield ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ from rich.text import Text
 
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
-from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output.blocks import Block, Prose, Span, line, named
 from tritonwin.output.documents import VerifyReport, target_of
 from tritonwin.output.machine import described
@@ -180,59 +178,18 @@ def verify_report(
     *,
     chip: str | None = None,
     ladder: int = 0,
-    complete: bool = True,
 ) -> VerifyReport:
     return VerifyReport(
         target=target_of(facts.target),
         arch=arch,
         chip=chip,
-        proven=proof.verdict == "proven" and complete,
-        verdict=proof.verdict if complete else None,
-        complete=complete,
+        proven=proof.verdict == "proven",
+        verdict=proof.verdict,
         rungs=proof.results,
         ladder=ladder,
         machine=dict(described(facts)),
         when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scribe:
-    """Writes the reports of a climb while it goes on, so that one that is ended leaves something.
-
-    Attributes:
-        arch: what kernels are compiled for: 89; `chip` of AMD: "gfx1100".
-        ladder: how many rungs there are.
-        redactor: takes out of the reports what is private.
-    """
-
-    facts: Facts
-    arch: int
-    chip: str | None = None
-    ladder: int
-    files: tuple[Path, ...]
-    redactor: Redactor
-
-    def follow(self, results: Iterable[RungResult]) -> Iterator[RungResult]:
-        """Hand on each result, after what is reached so far was written."""
-        seen: list[RungResult] = []
-        for result in results:
-            seen.append(result)
-            self._write(Proof(results=tuple(seen)), complete=False)
-            yield result
-
-    def finish(self, proof: Proof) -> VerifyReport:
-        """The report as it was written, without what is private."""
-        return self._write(proof, complete=True)
-
-    def _write(self, proof: Proof, *, complete: bool) -> VerifyReport:
-        report = verify_report(
-            self.facts, proof, self.arch, chip=self.chip, ladder=self.ladder, complete=complete
-        )
-        public = self.redactor.record(report)
-        for file in self.files:
-            write_report(public, file)
-        return public
 
 
 def refuse_place(path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from tritonwin.build.outcome import Fleet, WheelIndex
 from tritonwin.facts.records import Facts
 from tritonwin.facts.snapshot import Snapshot
-from tritonwin.output.bench import BenchComparison, BenchReport
+from tritonwin.output.bench import BenchReport
 from tritonwin.output.building import BuildReport
 from tritonwin.output.caches import CacheReport
 from tritonwin.output.changes import EventLine, FixReport, InstallReport
@@ -36,7 +36,6 @@ DOCUMENTS: Mapping[str, type] = MappingProxyType(
     {
         kind.schema: kind
         for kind in (
-            BenchComparison,
             BenchReport,
             BuildReport,
             CacheReport,

@@ -419,7 +419,7 @@ def rung_problems(result: RungResult, *, indent: int = 0) -> Iterator[TextLine]:
         yield line(f"help: tritonwin doctor --only {result.problems[0]}", indent=indent)
 
 
-def proof_verdict(proof: Proof, *, rungs: int, complete: bool = True) -> str:
+def proof_verdict(proof: Proof, *, rungs: int) -> str:
     """ "31 passed, 1 failed, 5 not applicable. Not proven."
 
     Args:
@@ -434,4 +434,4 @@ def proof_verdict(proof: Proof, *, rungs: int, complete: bool = True) -> str:
         "gpu-untried": "Not proven: nothing failed, and nothing that needs a GPU was tried.",
         "not-proven": "Not proven.",
     }[proof.verdict]
-    return f"{listed or 'nothing was tried'}. {said if complete else 'Not finished.'}"
+    return f"{listed or 'nothing was tried'}. {said}"

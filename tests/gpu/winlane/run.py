@@ -141,16 +141,17 @@ def _pure_packages(run: Run) -> Path:
 
 
 def _compared(linux: Path, windows: Path) -> dict[str, Any]:
-    from tritonwin.output.bench import read
-    from tritonwin.verify.bench import compare
-
-    rows = compare(read(linux).parts, read(windows).parts)
-    for row in rows:
-        if row.ratio is not None or row.figure == "code":
-            print(
-                f"   {row.part:<17}{row.figure:<18}{row.first!s:>18}{row.second!s:>18}  {row.ratio}"
-            )
-    return {f"{r.part}.{r.figure}": r.ratio or r.first == r.second for r in rows}
+    first, second = (
+        {(part["id"], name): value for part in json.loads(file.read_text("utf-8"))["parts"]
+         for name, value in part["figures"].items()} for file in (linux, windows)
+    )  # fmt: skip
+    found: dict[str, Any] = {}
+    for key in first.keys() & second.keys():
+        one, two = first[key], second[key]
+        number = isinstance(one, (int, float)) and isinstance(two, (int, float)) and bool(one)
+        found[".".join(key)] = round(two / one, 4) if number else one == two
+        print(f"   {key[0]:<17}{key[1]:<18}{one!s:>18}{two!s:>18}  {found['.'.join(key)]}")
+    return found
 
 
 def encoder(run: Run) -> dict[str, Any]:
