@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
 from dataclasses import asdict
 from functools import cache
@@ -79,6 +80,20 @@ def serve(server: ListServer, folder: Path) -> tuple[str, ListTable]:
         server.index(f"torch/{tag}", *on_torch)
     table = ListTable(torch=f"{server.address}/torch", places=tuple(places), packages=rows)
     return server.index("simple", *index), table
+
+
+def serve_one(server: ListServer, folder: Path) -> ListTable:
+    """One place with one wheel of 2 MB that installs anywhere: PURE, at /files/PURE."""
+    wheel = make_wheel(folder, PURE, more={"sageattention/data": os.urandom(2**21)})
+    address = server.releases("me/sage", [server.asset(wheel)])
+    place = Place(name="mirror", form="github-releases", address=address)
+    row = PackageLists(name="sageattention", places=("mirror",))
+    return ListTable(torch=server.address, places=(place,), packages=(row,))
+
+
+PORTAL = (
+    b"<!DOCTYPE html><html><body><a href='/login'>Log in to the hotel's network</a></body></html>"
+)
 
 
 def as_toml(table: ListTable) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import healthy
 import pytest
 
+from tritonwin.cli import endings
 from tritonwin.errors import Exit
 from tritonwin.facts import snapshot
 from tritonwin.facts.redaction.identity import Identity
@@ -144,3 +147,13 @@ def test_json_is_for_us_alone(tmp_path: Path) -> None:
     assert "/no" in done.stderr
     refused = started(tmp_path, "doctor", "--python", "/no", "--json")
     assert json.loads(refused.stdout)["schema"] == "tritonwin.error/1"
+
+
+def test_an_argument_that_windows_refuses_elsewhere_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of standard output it means that the reader left; a write to any other file has failed."""
+    monkeypatch.setattr(endings, "os", SimpleNamespace(name="nt", environ=os.environ))
+    error = OSError(errno.EINVAL, "Invalid argument")
+    assert endings.failed(["install", "x"], error) == Exit.INTERNAL
+    assert "Invalid argument" in capsys.readouterr().err

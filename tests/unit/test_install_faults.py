@@ -13,16 +13,13 @@ from pathlib import Path
 
 import pytest
 from list_server import ListServer, Reply, list_server
-from public_lists import as_toml
+from public_lists import PORTAL, PURE, as_toml, serve_one
 from target_env import TargetEnvironment
-from wheel_files import make_wheel
 
 from tritonwin.cli.app import run
 from tritonwin.journal import faults
-from tritonwin.support.lists import ListTable, PackageLists, Place
 
-SAGE = "sageattention-1.0.6-py3-none-any.whl"
-WHEEL = f"/files/{SAGE}"
+WHEEL = f"/files/{PURE}"
 RELEASES = "/repos/me/sage/releases?per_page=100"
 posix = pytest.mark.skipif(os.name == "nt", reason="signals and mounts of POSIX")
 
@@ -56,12 +53,7 @@ def scene(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Scene:
-    wheel = make_wheel(tmp_path, SAGE, more={"sageattention/data": os.urandom(2**21)})
-    address = server.releases("me/sage", [server.asset(wheel)])
-    place = Place(name="mirror", form="github-releases", address=address)
-    row = PackageLists(name="sageattention", places=("mirror",))
-    table = as_toml(ListTable(torch=server.address, places=(place,), packages=(row,)))
-    (tmp_path / "lists.toml").write_text(table)
+    (tmp_path / "lists.toml").write_text(as_toml(serve_one(server, tmp_path)))
     for name, value in {
         "NO_PROXY": "*",
         "PIP_NO_INDEX": "1",
@@ -157,9 +149,6 @@ def test_a_disk_that_is_full_in_the_middle(scene: Scene) -> None:
 
 
 LIMIT = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795000000"}
-PORTAL = (
-    b"<!DOCTYPE html><html><body><a href='/login'>Log in to the hotel's network</a></body></html>"
-)
 
 
 def reply(path: str, answer: Reply) -> Callable[[Scene, pytest.MonkeyPatch], None]:
@@ -177,12 +166,18 @@ def of_a_proxy(answer: Reply) -> Callable[[Scene, pytest.MonkeyPatch], None]:
     return through
 
 
+def no_network(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_PROXY")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+
+
 OF_LISTS = {
     "limit": (reply(RELEASES, Reply(status=403, headers=LIMIT)), "limit of requests is reached until"),
     "not there": (reply(RELEASES, Reply(status=404)), "HTTP 404"),
     "half": (reply(RELEASES, Reply(b'[{"assets": [{"name": "', cut=9)), "broke off after 9 of 23"),
     "portal": (reply(RELEASES, Reply(PORTAL)), "a portal or proxy may have answered"),
     "proxy": (of_a_proxy(Reply(status=407)), "HTTP 407"),
+    "no network": (no_network, "could not be read"),
 }  # fmt: skip
 
 
@@ -194,22 +189,46 @@ def test_a_list_that_cannot_be_read(
     fault: str,
     tmp_path: Path,
 ) -> None:
-    """The list of the last run is used; without one nothing is found. Both are said."""
+    """The list of the last run is used; without one it is an input that cannot be used."""
     cause, line = OF_LISTS[fault]
     assert scene.run("--dry-run") == 0
     capsys.readouterr()
     cause(scene, monkeypatch)
     monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "other"))
-    assert scene.run("--dry-run") == 1
+    assert scene.run("--dry-run") == 2
     said = " ".join(capsys.readouterr().out.split())
     assert line in said
-    assert "no wheel fits" in said
+    assert "a place could not be read" in said
     monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
     assert scene.run("--dry-run") == 0
     said = " ".join(capsys.readouterr().out.split())
     assert line in said
     assert "its list of" in said
-    assert SAGE in said
+    assert PURE in said
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("--index", "NONE/wheels.json"), 2),
+        (("--index", "HOST/portal.html"), 2),
+        (("--find-links", "NONE"), 2),
+        (("--offline", "--index", "HOST/wheels.json"), 1),  # as it was asked for
+        ((), 1),
+    ],
+)
+def test_a_place_that_was_named_and_cannot_be_read(
+    scene: Scene, tmp_path: Path, words: tuple[str, ...], status: int
+) -> None:
+    """Exit status 2 only where nothing else has the wheel."""
+    scene.server.replies["/portal.html"] = Reply(PORTAL)
+    named = [
+        word.replace("NONE", str(tmp_path / "none")).replace("HOST", scene.server.address)
+        for word in words
+    ]
+    assert scene.run("--dry-run", "--no-default-lists", *named) == status
+    if "--offline" not in words:
+        assert scene.run("--dry-run", *named) == 0
 
 
 OF_WHEELS = {
@@ -240,7 +259,7 @@ def test_a_server_that_nobody_vouches_for(
     with list_server(tls=True) as safe:
         safe.replies = scene.server.replies
         (tmp_path / "lists.toml").write_text(table.replace(scene.server.address, safe.address))
-        assert scene.run("--yes") == 1
+        assert scene.run("--yes") == 2
     said = " ".join(capsys.readouterr().out.split())
     assert "CERTIFICATE_VERIFY_FAILED" in said
     assert safe.asked == []

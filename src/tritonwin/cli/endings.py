@@ -85,7 +85,7 @@ def refuse(args: Sequence[str], message: str, help_text: str) -> int:
 def failed(args: Sequence[str], error: Exception) -> int:
     """Print why the command failed, or that its output could not be written; the exit status."""
     failure = unwritten()
-    if _reader_left(failure or error):
+    if isinstance(error, BrokenPipeError) or (failure is not None and _reader_left(failure)):
         known: int | None = getattr(sys.stdout, "status", None)
         if known is not None:
             return known
@@ -116,11 +116,11 @@ def failed(args: Sequence[str], error: Exception) -> int:
     return Exit.INTERNAL
 
 
-def _reader_left(error: Exception) -> bool:
-    """True if a pipe was closed at its other end, an "invalid argument" on Windows."""
-    if isinstance(error, BrokenPipeError):
-        return True
-    return os.name == "nt" and isinstance(error, OSError) and error.errno == errno.EINVAL
+def _reader_left(failure: OSError) -> bool:
+    """True if standard output was closed at its other end, an "invalid argument" on Windows."""
+    return isinstance(failure, BrokenPipeError) or (
+        os.name == "nt" and failure.errno == errno.EINVAL
+    )
 
 
 def _command(args: Sequence[str]) -> str:

@@ -59,7 +59,7 @@ def command(
 
     Says of every wheel that was not taken why. What was installed is imported afterwards, and
     tritonwin undo restores what was there before. Exit status 1 where a wheel is missing or does
-    not work.
+    not work, 2 where one is missing and a place of wheels could not be read.
 
     \b
     Examples:
@@ -112,5 +112,7 @@ def command(
         documents.print_document(report)
     elif not json_lines:
         show(*of_installation(done))
+    if done.status == "unread":
+        return Exit.USAGE
     failed = {"nothing-fits", "import-failed", "declined"}
     return Exit.PROBLEMS if done.status in failed else Exit.DONE

@@ -111,6 +111,7 @@ def _much(count: int | None) -> str:
 _INSTALL_VERDICTS = {
     "planned": "Nothing was changed. Without --dry-run it asks, and does it.",
     "nothing-fits": "Nothing was changed: not everything that was asked for has a wheel that fits.",
+    "unread": "Nothing was changed: not everything has a wheel, and a place could not be read.",
     "nothing-to-do": "Everything is there already.",
     "declined": "Nothing was changed.",
     "installed": "Installed and imported. To undo it: tritonwin undo",

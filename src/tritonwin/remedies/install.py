@@ -132,8 +132,11 @@ def _planned(
         reinstall=options.reinstall,
     )
     status: InstallStatus = "planned" if found.downloads else "nothing-to-do"
+    if not found.complete:
+        unread = any(choice.unread for choice in found.choices if choice.file is None)
+        status = "unread" if unread else "nothing-fits"
     return Installation(
-        status=status if found.complete else "nothing-fits",
+        status=status,
         choices=found.choices,
         notes=found.notes,
         plan=Plan(

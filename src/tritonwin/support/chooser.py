@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from tritonwin.facts.records import Facts
-from tritonwin.support import fitting, packages, wheels
+from tritonwin.support import fitting, matrix, packages, wheels
 from tritonwin.support.download import without_secrets
 from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
@@ -69,6 +69,7 @@ def choose(
     allow_unhashed: bool = False,
     passed: Mapping[Build, str] = MappingProxyType({}),
     notes: Sequence[str] = (),
+    unread: bool = False,
 ) -> Chosen:
     """Take the best of the wheels that fit.
 
@@ -78,7 +79,7 @@ def choose(
             is taken.
         allow_unhashed: take a wheel from the network for which no hash is known.
         passed: builds of torch that are not taken, with the reason.
-        notes: messages from the collection of the candidates.
+        notes, unread: of the collection of the candidates.
     """
     if canonicalize_name(request.name) == FORK:
         needs = needs.insisting(request)
@@ -116,6 +117,7 @@ def choose(
         source=taken.source if taken else None,
         sha256=taken.sha256 if taken else None,
         size=taken.size if taken else None,
+        unread=unread,
         rejected=tuple(rejected),
         notes=(
             *notes,
@@ -212,6 +214,8 @@ def _notes(link: WheelLink, content: WheelContent, needs: Needs) -> Iterator[str
         yield f"for {needs.chip.name}, with ROCm {link.built_for.rocm}; never tried on a card here"
     elif package == "torch" and needs.windows and link.built_for.cuda is None:
         yield "a build without CUDA: no NVIDIA GPU was found"
+    elif package == "torch" and needs.machine == "ARM64":
+        yield matrix.indexes().arm64.state
     known = packages.load().get(package)
     compiled = any(tag.platform != "any" for tag in link.name.tags)
     if known and known.uncompiled and not compiled:
@@ -319,6 +323,7 @@ class SetChooser:
             allow_unhashed=self.allow_unhashed,
             passed=passed,
             notes=notes,
+            unread=listing.unread,
         )
 
     def content_of(self, link: WheelLink) -> WheelContent:

@@ -8,6 +8,7 @@ unchanged list is not sent again, and is used where a place does not answer.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -44,10 +45,15 @@ _GITHUB = "https://api.github.com/"
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """The wheels that were found, and notes on what could not be read."""
+    """The wheels that were found, and notes on what could not be read.
+
+    Attributes:
+        unread: a place could not be read, and no list of it was kept.
+    """
 
     links: tuple[WheelLink, ...] = ()
     notes: tuple[str, ...] = ()
+    unread: bool = False
 
 
 @dataclass
@@ -118,14 +124,15 @@ class _NotAListError(DownloadError):
 def find(package: str, sources: Sources) -> Listing:
     """Every wheel of `package` (its normalised name) that the sources name, each once."""
     found: dict[str, WheelLink] = {}
-    notes: list[str] = []
-    for place in _places(package, sources):
-        answer = _answer(place, package, sources) or Listing()
-        notes += (note for note in answer.notes if note not in notes)
-        for link in answer.links:
-            if _belongs(link, package):
-                _add(link, found)
-    return Listing(links=tuple(found.values()), notes=tuple(notes))
+    answers = [_answer(place, package, sources) or Listing() for place in _places(package, sources)]
+    for link in itertools.chain.from_iterable(answer.links for answer in answers):
+        if _belongs(link, package):
+            _add(link, found)
+    return Listing(
+        links=tuple(found.values()),
+        notes=tuple(dict.fromkeys(note for answer in answers for note in answer.notes)),
+        unread=any(answer.unread for answer in answers),
+    )
 
 
 def _places(package: str, sources: Sources) -> Iterator[Place]:
@@ -198,7 +205,7 @@ def _on_disk(place: Place, path: Path) -> Listing | None:
     try:
         return Listing(links=_local_page(place, path / "index.html" if is_folder(path) else path))
     except DownloadError as error:
-        return Listing(notes=(f"{place.name}: {error}".removeprefix(": "),))
+        return Listing(notes=(f"{place.name}: {error}".removeprefix(": "),), unread=True)
 
 
 def _folder(folder: Path) -> tuple[WheelLink, ...]:
@@ -233,7 +240,7 @@ def _from_network(place: Place, address: str, sources: Sources) -> Listing | Non
                 raise _NotAListError(f"it has more than {_MOST_PAGES} pages")
             read.append(_page(place, following, sources, known.get(following), notes))
             following = read[-1].next
-        if not any(p.links for p in read) and (place.name or before) and place.form != "index":
+        if place.form != "index" and not any(page.links for page in read):
             raise _NotAListError("it names no wheel")
     except DownloadError as error:
         if isinstance(error, NotFoundError) and place.form == "index":
@@ -242,7 +249,11 @@ def _from_network(place: Place, address: str, sources: Sources) -> Listing | Non
         limit = isinstance(error, LimitReachedError) and place.form == "github-releases"
         advice = f" (a token in {TOKENS[0]} raises it)" if limit else ""
         said = f"{place.name}: {error}".removeprefix(": ")
-        return Listing(links=links, notes=(*notes, f"{said}{advice}{instead}"))
+        return Listing(
+            links=links,
+            notes=(*notes, f"{said}{advice}{instead}"),
+            unread=before is None and not sources.offline,
+        )
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     keep(sources.folder, address, KeptList(asked=now, pages=tuple(read)))
     return Listing(links=tuple(k for page in read for k in page.links), notes=tuple(notes))

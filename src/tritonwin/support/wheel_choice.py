@@ -8,6 +8,7 @@ from typing import Literal
 InstallStatus = Literal[
     "planned",
     "nothing-fits",  # no wheel for at least one request, so nothing was installed
+    "unread",  # the same, and a place that may have one could not be read
     "nothing-to-do",
     "declined",
     "installed",
@@ -34,6 +35,7 @@ class WheelChoice:
         request: as it was asked for.
         trust: why its place is asked, where that is a public list.
         installed: this version is there already.
+        unread: a place that may have other wheels could not be read, and no list of it was kept.
     """
 
     package: str
@@ -46,6 +48,7 @@ class WheelChoice:
     size: int | None = None
     trust: str | None = None
     installed: bool = False
+    unread: bool = False
     rejected: tuple[Rejection, ...] = ()
     notes: tuple[str, ...] = ()
 
