@@ -17,6 +17,7 @@ from tritonwin.build.order import BuildMachine, Order, read_checkout
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.cli import app
+from tritonwin.errors import UserError
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.snapshot import write as write_snapshot
 from tritonwin.output import schema
@@ -202,6 +203,18 @@ def test_a_source_of_ones_own(tmp_path: Path, named: str, kind: str) -> None:
         # what earlier builds left, and what only git needs, stays behind
         assert {".git", "build", "csrc/composable_kernel"} <= set(made.source.skip)
         assert all(not edit.required for edit in made.edits)
+
+
+@pytest.mark.parametrize(
+    "named",
+    ["ext::sh -c touch% x", "fd::17", "file::x", "git@host::x", "git+https://bob:pa55w0rd@h/x",
+     "ht:////me:pa55w0rd@h.org/x"],
+)  # fmt: skip
+def test_what_git_would_take_for_more_than_an_address(tmp_path: Path, named: str) -> None:
+    """`ext::` runs a command, `fd::` waits for ever."""
+    with pytest.raises(UserError, match="neither a folder") as refused:
+        plan(Order(recipe="flash-attn", source=named), machines.linux(tmp_path))
+    assert "pa55w0rd" not in str(refused.value)
 
 
 def test_a_checkout_without_its_submodule(tmp_path: Path) -> None:

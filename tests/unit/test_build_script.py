@@ -94,6 +94,11 @@ def test_what_a_batch_cannot_say_is_refused(tmp_path: Path, change: dict[str, ob
         script(made, "cmd", HOST, PREPARE)
 
 
+def test_a_line_that_cmd_would_not_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScriptError, match="8,191"):
+        script(replace(on_windows(tmp_path), command=("a",) * 3000), "cmd", HOST, PREPARE)
+
+
 def test_a_refused_plan_has_no_script(tmp_path: Path) -> None:
     made = plan(Order(recipe="flash-attn"), windows(tmp_path, msvc=()))
     with pytest.raises(ScriptError) as caught:

@@ -153,7 +153,7 @@ def test_a_login_is_taken_out_of_an_address(address: str, clean: str, value: str
         "https:/me:opaque@h.org/x",
         "https:me:opaque@h.org/x",
         "https://me:opaque@/x",
-        "ht:////me:opaque@h.org/x",
+        "git:////me:opaque@h.org/x",
         "me:opaque@h.org:x/y.git",
         "https://me:opaque%0apath=x@h.org/x",
     ],

@@ -243,6 +243,32 @@ def test_what_is_no_project_is_told_before_an_environment_is_made(tmp_path: Path
     assert not made.layout.venv.exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs symbolic links")
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("name", ["s", "v", "t", "dist"])
+def test_a_link_in_the_build_folder_has_nothing_of_others_changed(
+    tmp_path: Path, name: str, resume: bool
+) -> None:
+    write(tmp_path, {"theirs/a.whl": "a wheel", "theirs/setup.py": "theirs", "root/x": ""})
+    made = plan(tmp_path / "root", source=BuildSource(kind="folder", location=str(tmp_path / "m")))
+    write(tmp_path, {"m/readme": "no project"})
+    (tmp_path / "root" / name).symlink_to(tmp_path / "theirs")
+    with pytest.raises(UserError, match=r"holds neither setup\.py nor"):
+        runner.build(made, RunContext(host=Host.this_machine(), cache=NOBODY), resume=resume)
+    theirs = {p.name: p.read_text() for p in (tmp_path / "theirs").iterdir()}
+    assert theirs == {"a.whl": "a wheel", "setup.py": "theirs"}
+    assert not (tmp_path / "root" / name).is_symlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes in folders here")
+def test_a_pipe_is_no_wheel(tmp_path: Path) -> None:
+    made = plan(tmp_path / "root")
+    made.layout.dist.mkdir(parents=True)
+    os.mkfifo(made.layout.dist / "x-1-py3-none-any.whl")
+    with pytest.raises(UserError, match="holds 0 wheels"):
+        runner._wheel(made, tmp_path / "log")
+
+
 def test_half_unpacked_is_begun_again(tmp_path: Path) -> None:
     write(tmp_path, {"root/s.part/csrc/stale.cu": "of a run that was killed"})
     to = prepare(tmp_path, location=a_tar(tmp_path / "x", FILES))

@@ -544,6 +544,51 @@ def test_a_damaged_log_is_not_guessed_at(
     assert tree_hash(target) == before
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes in folders here")
+@pytest.mark.parametrize(
+    "name", ["journal.json", "steps.jsonl", "plan.json", "listing-*.json", "journal.json.new"]
+)
+@pytest.mark.parametrize("kind", ["pipe", "device", "link to a pipe"])
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(
+    store: Store, target: Path, name: str, kind: str
+) -> None:
+    before = tree_hash(target)
+    with begin(store, target) as journal:
+        journal.delete(target / "a.txt")
+        scratch = journal.scratch(target)
+        plant(scratch, "new/b.txt", "a file")
+        journal.place(scratch / "new", target / "new")
+    folder = store.folder(journal.header.id)
+    place = next(folder.glob(name), folder / name)
+    place.unlink(missing_ok=True)
+    if kind == "device":
+        place.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(pipe := target.parent / "pipe")
+        place.symlink_to(pipe) if kind.startswith("link") else pipe.rename(place)
+    if name in {"plan.json", "journal.json.new"}:
+        assert store.plan(journal.header.id) is None
+        assert undo_last(store).restored
+        assert tree_hash(target) == before
+        return
+    with pytest.raises(JournalError, match=r"not a regular file|is missing"):
+        undo(store, journal.header.id)
+    with begin(store, target.parent / "another"):  # which sweeps
+        pass
+    assert (folder / "area" / "kept").is_dir()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes in folders here")
+def test_a_pipe_in_the_place_of_a_lock(store: Store, target: Path) -> None:
+    with store.lock(str(target)):
+        pass
+    (file,) = (store.root / "locks").iterdir()
+    file.unlink()
+    os.mkfifo(file)
+    with store.lock(str(target)), pytest.raises(TargetBusyError), store.lock(str(target)):
+        pass
+
+
 def test_a_log_cannot_name_folders_of_others_to_be_deleted(store: Store, target: Path) -> None:
     precious = target.parent / "precious" / "a.txt"
     plant(target.parent, "precious/a.txt", "a file")

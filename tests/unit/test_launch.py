@@ -98,9 +98,12 @@ def test_the_batch_file_says_the_same() -> None:
     ]
 
 
-def test_what_would_end_its_quotes_is_refused() -> None:
-    with pytest.raises(CannotRemedyError):
+def test_what_cmd_would_not_read_is_refused() -> None:
+    with pytest.raises(CannotRemedyError, match="cannot be written"):
         launch.batch_file(Settings(set={}), "python.exe", ['a" & del b'])
+    for chosen, args in ((Settings(set={"A": "b" * 8200}), []), (Settings(set={}), ["a"] * 3000)):
+        with pytest.raises(CannotRemedyError, match="8,191"):
+            launch.batch_file(chosen, "python.exe", args)
 
 
 def test_only_our_own_batch_file_is_replaced(tmp_path: Path) -> None:

@@ -144,6 +144,26 @@ def test_what_is_looked_at_is_looked_at_once(
     assert within(max(seconds(action, cheap), SHORTEST) * 10, action, dear)
 
 
+# An index may answer with as many parts as a page may have bytes; three million tags took 35 s.
+ENDLESS = {
+    "tags": lambda n: "<b>" * n,
+    "ends": lambda n: "<b>" + "</b>" * n,
+    "comments": lambda n: "<b>" + "<!---->" * n,
+    "one tag": lambda n: "<a " + "x=1 " * n + ">",
+    "the same link": lambda n: '<a href="a-1-py3-none-any.whl">' * n,
+    "addresses": lambda n: "a-1-py3-none-any.whl\n" * n,
+}
+
+
+@pytest.mark.parametrize("make", ENDLESS.values(), ids=ENDLESS)
+def test_a_list_is_read_to_a_bound(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "MAX_LINKS", 500)
+    monkeypatch.setattr(links, "MAX_PARTS", 5000)
+    assert within(max(seconds(lists, make(20_000)), SHORTEST) * 5, lists, make(400_000))
+    late = "[" + "{}," * 6000 + '"https://h.example/a-1-py3-none-any.whl"]'
+    assert links.read_list(late, "", "list") == ()
+
+
 def test_tags_are_not_counted_out() -> None:
     """A name of 2,000 characters stood for 36 million tags."""
     many = "-".join(".".join(f"{kind}{i}" for i in range(300)) for kind in "abc")

@@ -245,8 +245,12 @@ def script(plan: BuildPlan, shell: Shell, host: Host, prepare: Sequence[str]) ->
         title += f"; {plan.source.login} must hold USER:TOKEN for {plan.source.location}"
     # "%~" ends a batch file with an error, in a remark too
     title = "".join(c if c.isprintable() and c != "%" else " " for c in title)
-    write, end = (_cmd, "\r\n") if shell == "cmd" else (_sh, "\n")
-    return "".join(f"{line}{end}" for line in write(title, prepare, command(plan, host)))
+    if shell == "sh":
+        return "".join(f"{line}\n" for line in _sh(title, prepare, command(plan, host)))
+    text = shells.batch(_cmd(title, prepare, command(plan, host)))
+    if text is None:
+        raise ScriptError("a line would be longer than cmd reads: 8,191 characters", _WITHOUT)
+    return text
 
 
 # `if errorlevel 1` would miss the negative codes of programs that crash

@@ -13,13 +13,15 @@ from tritonwin.build.order import Request
 from tritonwin.build.plan import BuildSource, Notes
 from tritonwin.build.recipe import SourceRelease
 from tritonwin.errors import UserError
+from tritonwin.support.download import without_secrets
 from tritonwin.support.matrix import wanted_series
 from tritonwin.support.versions import series
 from tritonwin.system.files import is_file
 
 _ARCHIVES = (".tar.gz", ".zip")
-# "https://...", also with a slash forgotten, and what ssh takes: "git@host:path"
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|[^/\\@]+@[^/\\:]+:")
+# "https://...", also with a slash forgotten, and what ssh takes: "git@host:path". Of git's other
+# transports "ext::" runs a command, and "fd::" waits.
+_ADDRESS = re.compile(r"(?i:https?|ssh|git|file):(?!:)|[^/\\@]+@[^/\\:]+:(?!:)")
 _GIT_REASONS = {
     "sdist": "the source archive holds its submodules",
     "folder": "the folder is copied, without its history and without virtual environments",
@@ -166,7 +168,7 @@ def _named(request: Request, named: str) -> SourceOrigin:
     if not (named.endswith(_ARCHIVES) and local):
         kinds = f"neither a folder with a setup.py, nor {' nor '.join(_ARCHIVES)}, nor an address"
         raise UserError(
-            f"{named} cannot be built: it is {kinds}",
+            f"{without_secrets(named)} cannot be built: it is {kinds}",
             "Name the folder that holds setup.py: --source DIR",
         )
     release = next((r for r in recipe.releases if r.file == file.name), None)

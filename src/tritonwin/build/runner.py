@@ -7,7 +7,6 @@ on where it stopped, since the build folder, the build environment and ninja's l
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from tritonwin.build.source import SourceCache
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.journal.disk import discard, is_real_folder
 from tritonwin.journal.lock import locked
 from tritonwin.problems.explain import explain_stream
 from tritonwin.system.codec import from_json, parse, to_json
@@ -128,7 +128,7 @@ def _begin(plan: BuildPlan) -> None:
                 "Go on with it: --resume. To start over, remove that folder.",
             )
     for folder in (layout.source, layout.venv, layout.dist, layout.temp):
-        shutil.rmtree(folder, ignore_errors=True)
+        discard(folder)
     for log in paths_in(layout.root, "build-*.log"):
         log.unlink()
     write_state(plan, BuildState())
@@ -139,6 +139,9 @@ def _prepare(plan: BuildPlan, context: RunContext) -> tuple[Mapping[str, str], t
     layout, on_event = plan.layout, context.on_event
     captured = inherited(plan, context.host)
     write_plan(plan)
+    for folder in (layout.source, layout.venv, layout.temp, layout.dist):
+        if not is_real_folder(folder):  # a link would have others' files changed
+            discard(folder)
     on_event("source")
     source.prepare(plan, context.cache, context.host, context.logins)
     if not is_project(layout.source / plan.source.subfolder):
@@ -213,7 +216,7 @@ def _tidy(plan: BuildPlan, on_event: OnEvent) -> None:
 
 
 def _wheel(plan: BuildPlan, log: Path) -> Path:
-    wheels = paths_in(plan.layout.dist, "*.whl")
+    wheels = [path for path in paths_in(plan.layout.dist, "*.whl") if is_file(path)]
     if len(wheels) != 1:
         raise UserError(
             f"the build ended well, but {plan.layout.dist} holds {len(wheels)} wheels, not one",

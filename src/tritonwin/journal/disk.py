@@ -136,13 +136,34 @@ def write_new(path: Path, data: bytes, mode: int | None = None) -> None:
     faultpoint(f"after write {path.name}")
 
 
+def content(path: Path) -> bytes:
+    """The content of a file of the journal's own.
+
+    Raises:
+        OSError: it cannot be read, or is none: a pipe would keep us waiting, a device has no end.
+    """
+    if os.path.lexists(path) and not path.is_file():
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return path.read_bytes()
+
+
+def store(path: Path, data: bytes) -> None:
+    """Write a new file of the journal's own and see it safely on the disk. Raises OSError.
+
+    Anything that lies there, which a crash may have left, is deleted and neither followed nor
+    waited for.
+    """
+    path.unlink(missing_ok=True)
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def replace_text(path: Path, text: str) -> None:
     """Replace a file of the journal's own, whole or not at all. Raises OSError."""
     temporary = path.with_name(f"{path.name}.new")
-    with temporary.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    store(temporary, text.encode("utf-8"))
     faultpoint(f"before replace {path.name}")
     _patiently(lambda: temporary.replace(path), PATIENCE)
     sync_folder(path.parent)

@@ -13,6 +13,7 @@ from tritonwin.errors import UserError
 from tritonwin.journal.disk import refusal
 from tritonwin.system.access import hold
 from tritonwin.system.data_folder import VARIABLE
+from tritonwin.system.files import read_text
 
 _PAUSE = 0.2  # seconds between two tries
 
@@ -41,8 +42,9 @@ def locked(path: Path, target: str, wait: float) -> Iterator[None]:
             )
         time.sleep(_PAUSE)
     try:
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, str(os.getpid()).encode())
+        with contextlib.suppress(OSError):  # a full disk; only for words
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, str(os.getpid()).encode())
         yield
     finally:
         os.close(descriptor)
@@ -63,8 +65,5 @@ def _tried(path: Path) -> int | None:
 
 
 def _holder(path: Path) -> str:
-    try:
-        number = path.read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
-    return f" (process {number})" if number.isdigit() else ""
+    number = (read_text(path) or "").strip()
+    return f" (process {number})" if number.isdecimal() else ""

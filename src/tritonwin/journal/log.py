@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from tritonwin.journal.disk import JournalError, refusal, sync_folder
+from tritonwin.journal.disk import JournalError, content, refusal, store, sync_folder
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.records import Line, Mark, Start, Step
 from tritonwin.journal.tree import listing_hash, listing_text
@@ -54,11 +54,8 @@ class Log:
         """A new log beside its reserve. Raises OSError."""
         log = cls(path)
         first = log._line(Start(id=identifier))
-        for file, data in ((path.with_name(RESERVE), bytes(_RESERVE_BYTES)), (path, first)):
-            with file.open("xb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
+        store(path.with_name(RESERVE), bytes(_RESERVE_BYTES))
+        store(path, first)
         sync_folder(path.parent)
         log._take(Start(id=identifier), first)
         return log
@@ -75,12 +72,12 @@ class Log:
         """
         log = cls(path)
         try:
-            content = path.read_bytes()
+            whole = content(path)
         except FileNotFoundError:
-            content = b""
+            whole = b""
         except OSError as error:
             raise refusal(path, error) from error
-        for line in content.split(b"\n")[:-1]:
+        for line in whole.split(b"\n")[:-1]:
             number = log.lines + 1
             try:
                 data = line.rpartition(_CHECK)[0] + b"}"
@@ -132,10 +129,7 @@ class Log:
         """Write down the listing of the next step; its hash. Raises JournalError."""
         file = self._listing(self.next_number())
         try:
-            with file.open("wb") as stream:
-                stream.write(listing_text(found))
-                stream.flush()
-                os.fsync(stream.fileno())
+            store(file, listing_text(found))
         except OSError as error:
             raise refusal(file, error) from error
         sync_folder(file.parent)
@@ -150,7 +144,7 @@ class Log:
         """
         file = self._listing(number)
         try:
-            text = file.read_bytes()
+            text = content(file)
         except OSError as error:
             raise _damaged(file, str(error)) from error
         if hashlib.sha256(text).hexdigest() != digest:

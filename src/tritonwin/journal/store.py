@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tritonwin.journal.disk import JournalError, discard, replace_text
+from tritonwin.journal.disk import JournalError, content, discard, replace_text
 from tritonwin.journal.lock import locked
 from tritonwin.journal.log import RESERVE, DamagedLogError, Log
 from tritonwin.journal.records import Area, Header, State, Unreadable
@@ -160,8 +160,8 @@ class Store:
     def plan(self, identifier: str) -> Json:
         """The plan that the journal carried out; None where there was none."""
         try:
-            return parse((self.folder(identifier) / PLAN).read_text("utf-8"))
-        except (FileNotFoundError, ValueError):
+            return parse(content(self.folder(identifier) / PLAN).decode("utf-8"))
+        except (OSError, ValueError):
             return None
 
     def areas(self, identifier: str, log: Log) -> tuple[Path, ...]:
@@ -236,7 +236,7 @@ class Store:
     def _read(self, name: str) -> Header | Unreadable | None:
         file = self.root / name / HEADER
         try:
-            header = from_json(Header, parse(file.read_text("utf-8")))
+            header = from_json(Header, parse(content(file).decode("utf-8")))
         except (FileNotFoundError, NotADirectoryError):
             return self._headless(name)
         except (OSError, DecodeError, ValueError) as error:

@@ -97,7 +97,13 @@ def batch_file(chosen: Settings, python: str, args: Sequence[str]) -> str:
         *(f'set "{name}={_value(value)}"' for name, value in chosen.set.items()),
         " ".join([*map(_word, (python, *args)), "%*"]),
     ]
-    return "".join(f"{line}\r\n" for line in lines)
+    text = shells.batch(lines)
+    if text is None:
+        raise CannotRemedyError(
+            "a line of the batch file would be longer than cmd reads: 8,191 characters",
+            "Give fewer options, or put them into a file of the program's own.",
+        )
+    return text
 
 
 def _word(text: str) -> str:

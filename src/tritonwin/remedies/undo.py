@@ -19,6 +19,7 @@ from tritonwin.journal.records import Move
 from tritonwin.journal.tree import file_hash, is_compiled
 from tritonwin.journal.undo import Forgotten, UndoResult
 from tritonwin.system.codec import DecodeError, from_json
+from tritonwin.system.files import is_file
 from tritonwin.system.host import Environment
 
 if TYPE_CHECKING:
@@ -175,8 +176,8 @@ def _of_others(header: Header, store: Store) -> Iterator[tuple[Path, Path]]:
 
 
 def _record_hash(file: Path) -> str:
-    """The hash of a file in the form of a RECORD; empty for a link."""
-    if file.is_symlink():
+    """The hash of a file in the form of a RECORD; empty for a link, a pipe, a device."""
+    if file.is_symlink() or not is_file(file):
         return ""
     digest = base64.urlsafe_b64encode(bytes.fromhex(file_hash(file)))
     return f"sha256={digest.decode().rstrip('=')}"

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html.parser import HTMLParser
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
@@ -23,7 +24,10 @@ from tritonwin.support.download import is_trusted, is_url, local_path, share_of
 from tritonwin.support.wheels import BuiltFor, WheelName, read
 
 MAX_LINKS = 50_000
+# Tags and texts of a page, values of a tree: a list of as many links has fewer.
+MAX_PARTS = 10 * MAX_LINKS
 MAX_ADDRESS = 2500  # characters
+_LONG_TAG = re.compile(r"<[^<>]{65536}")
 _WORD = re.compile(r"""[^\s|()<>"'`\[\]]+""")
 _WHEEL = re.compile(rf"{_WORD.pattern}\.whl(?:[?#](?:{_WORD.pattern})?)?")
 _HASH = re.compile(r"sha256[=:]([0-9a-f]{64})\b", re.IGNORECASE)
@@ -101,7 +105,7 @@ def read_json(tree: Any, base: str, source: str) -> tuple[WheelLink, ...]:
 
 def _distinct(links: Iterable[WheelLink]) -> tuple[WheelLink, ...]:
     found: dict[str, WheelLink] = {}
-    for link in links:
+    for link in islice(links, 2 * MAX_LINKS):
         found.setdefault(link.location, link)
         if len(found) >= MAX_LINKS:
             break
@@ -184,6 +188,10 @@ def _is_wheel(value: object) -> bool:
     return isinstance(value, str) and bool(_WORD.fullmatch(value)) and _wheel_in(value) == value
 
 
+class _LongPageError(Exception):
+    """A page has more parts than any list of wheels."""
+
+
 class _Anchors(HTMLParser):
     """Collect the anchors of a page, and the base that it may set for them."""
 
@@ -191,6 +199,14 @@ class _Anchors(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.base: str | None = None
         self.found: list[dict[str, str | None]] = []
+        self._parts = 0
+
+    def updatepos(self, i: int, j: int) -> int:
+        """Count the parts of the page: each passes here."""
+        self._parts += 1
+        if self._parts > MAX_PARTS:
+            raise _LongPageError
+        return super().updatepos(i, j)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
@@ -205,8 +221,9 @@ class _Anchors(HTMLParser):
 
 def _from_html(text: str, base: str, source: str) -> Iterator[WheelLink]:
     page = _Anchors()
-    with contextlib.suppress(AssertionError):  # Python's parser, of "<![DOCTYPE"
-        page.feed(text)
+    # AssertionError: Python's parser, of "<![DOCTYPE"
+    with contextlib.suppress(AssertionError, _LongPageError):
+        page.feed(text if _LONG_TAG.search(text) is None else "")
     relative_to = base
     with contextlib.suppress(ValueError):
         relative_to = urljoin(base, page.base) if page.base else base
@@ -236,7 +253,9 @@ def _anchor(anchor: dict[str, str | None], page: str, base: str, source: str) ->
 def _from_json(tree: Any, base: str, source: str) -> Iterator[WheelLink]:
     """Every wheel in the tree: an address, with the hash and the versions that stand beside it."""
     to_do = [tree]  # from the end; Python would recurse less deep than its reader of JSON does
-    while to_do:
+    for _ in range(MAX_PARTS):
+        if not to_do:
+            return
         node = to_do.pop()
         if isinstance(node, str):
             yield _link(node, base, source)

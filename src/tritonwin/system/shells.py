@@ -7,11 +7,13 @@ what could end its quotes, or be expanded inside them, is refused: the answer is
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 # typographic quotes are quotes to PowerShell
 _UNSAFE = re.compile(r"[\"`$%!\x00-\x1f\x7f-\x9f\u201c-\u201f\u2028\u2029]|\\\Z")
 _PLAIN = re.compile(r"[\w:\\/.~+-]+")
 _SPECIAL = frozenset("&|<>^")  # cmd reads them outside of quotes
+_LONGEST = 8191  # characters of a line that cmd reads
 
 
 def word(path: str) -> str | None:
@@ -22,6 +24,12 @@ def word(path: str) -> str | None:
     if _UNSAFE.search(path):
         return None
     return path if _PLAIN.fullmatch(path) else f'"{path}"'
+
+
+def batch(lines: Iterable[str]) -> str | None:
+    """The lines as a batch file; None where cmd would refuse one as too long."""
+    text = [f"{line}\r\n" for line in lines]
+    return None if any(len(line) > _LONGEST for line in text) else "".join(text)
 
 
 def batch_word(text: str) -> str | None:
