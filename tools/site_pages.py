@@ -36,6 +36,7 @@ from tritonwin.verify import records as ladder
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "tests" / "corpus" / "signatures"
+VENDORS = ROOT / "tests" / "corpus" / "vendors.toml"
 SCREENS = ROOT / "tests" / "approved" / "screens"
 
 _STATUSES = {
@@ -184,6 +185,9 @@ def _all_examples() -> Mapping[str, tuple[str, ...]]:
             kinds = (texts.get(name, ()) for name in ("certain", "likely", "possible"))
             every = (t.strip("\n") for kind in kinds for t in kind if isinstance(t, str))
             found[problem] = tuple(dict.fromkeys(t for t in every if t and "```" not in t))
+    for row in toml.loads(VENDORS.read_text("utf-8"))["row"]:
+        problem = row["id"][0]
+        found[problem] = (*found.get(problem, ()), row["text"].strip("\n"))
     return found
 
 

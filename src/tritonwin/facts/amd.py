@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 
@@ -14,6 +15,7 @@ class Chip:
 
     name: str
     cards: str
+    names: str = "$^"  # an expression
     devices: tuple[str, ...] = ()
     family: str | None = None
     integrated: bool = False
@@ -40,6 +42,11 @@ def chip(name: str | None) -> Chip | None:
 def chip_of_device(device: str) -> Chip | None:
     """The chip of a PCI id such as "744C"."""
     return next((each for each in chips() if device.lower() in each.devices), None)
+
+
+def chips_in(text: str) -> tuple[Chip, ...]:
+    """The chips of the cards that a text names."""
+    return tuple(c for c in chips() if re.search(c.names, text, re.IGNORECASE))
 
 
 def served(suffix: str) -> tuple[str, ...]:

@@ -60,6 +60,7 @@ PLACEHOLDERS: Mapping[str, str] = {
 }
 
 _TORCH = '{python} -c "import torch; print(torch.__version__)"'
+_CARDS = 'powershell -NoProfile -Command "(Get-CimInstance Win32_VideoController).Name"'
 _CARD = "nvidia-smi"
 # The question that supplies a placeholder of commands. Of torch also the table of pairs is shown.
 _ASKED: Mapping[str, Question] = {
@@ -70,6 +71,7 @@ _ASKED: Mapping[str, Question] = {
     "cuda_tag": Question(
         text="Which NVIDIA card is it, and which CUDA version does its driver run?", command=_CARD
     ),
+    "amd_chip": Question(text="Which AMD card is it?", command=_CARDS),
     "distribution": Question(
         text="Which distributions of Triton are installed?", command="{python} -m pip list"
     ),
@@ -221,6 +223,9 @@ def _question(
     text = sentence(asked.text, values)
     if missing and facts.torch is None and missing.command == _TORCH:
         text = f"{text} {values.get('torch_pairs') or pairs(facts.windows)}."
+    if missing and missing.command == _CARDS:
+        cards = (f"{c.cards} {c.name}" for c in amd.chips() if c.family and not c.integrated)
+        text = f"{text} The chips: {', '.join(cards)}."
     return Question(text=text, command=_typed((asked.command,), values, facts.target)[-1])
 
 
@@ -348,6 +353,7 @@ def context(facts: Facts) -> dict[str, str]:
     gpu = next(iter(facts.nvidia_gpus), None)
     driver = facts.nvidia_driver
     chip = amd.chip(facts.amd_card.architecture) if facts.amd_card and facts.windows else None
+    of_amd = value_of("vendor", facts) == "amd"
     values = {
         "python_version": target.version if target else None,
         "python_folder": _python_folder(target) if target else None,
@@ -360,7 +366,7 @@ def context(facts: Facts) -> dict[str, str]:
         "driver_version": driver.version if driver else None,
         "cuda_version": torch.cuda if torch else None,
         "torch_index": indexes().torch,
-        "amd_index": indexes().amd.address if chip else None,
+        "amd_index": indexes().amd.address if facts.windows and of_amd else None,
         "amd_chip": chip.name if chip and chip.family else None,
         "cuda_tag": None
         if _not_nvidia(facts)

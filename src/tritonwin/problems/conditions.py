@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
+from tritonwin.facts import amd
 from tritonwin.facts.records import Distribution, Facts, Torch, Triton
 from tritonwin.problems.catalogue import ABSENT
 from tritonwin.support.versions import fits
@@ -59,6 +60,16 @@ def _version(fact: str, facts: Facts) -> str | None:
     return found.version if found else ABSENT if examined(facts) else None
 
 
+def _amd(facts: Facts) -> str | None:
+    """What AMD publishes for the card in use, and whether ZLUDA is there."""
+    if any(rocm.kind == "zluda" for rocm in facts.rocm):
+        return "zluda"
+    known = amd.chip(facts.amd_card.architecture) if facts.amd_card else None
+    if known is None:
+        return None
+    return "older" if not known.family else "integrated" if known.integrated else "served"
+
+
 _PACKAGES = ("torch", "triton", "setuptools", "bitsandbytes", "sageattention", "xformers")
 _VALUES: Mapping[str, Callable[[Facts], str | None]] = {
     **{name: partial(_version, name) for name in _PACKAGES},
@@ -74,11 +85,14 @@ _VALUES: Mapping[str, Callable[[Facts], str | None]] = {
     "msvc": lambda facts: next((m.version for m in facts.msvc if m.chosen), None),
     "driver": lambda facts: facts.nvidia_driver.version if facts.nvidia_driver else None,
     "os": lambda facts: facts.system.os if examined(facts) else None,
-    "vendor": lambda facts: next((g.vendor for g in facts.gpus), None),
+    "vendor": lambda facts: next(
+        (g.vendor for g in facts.gpus), {"rocm": "amd", "xpu": "intel"}.get(_build(facts) or "")
+    ),
+    "amd": _amd,
     "machine": lambda facts: (
         facts.target.machine.lower() if facts.target and facts.target.machine else None
     ),
     "pip_target": lambda _: None,  # a log alone shows which pip was used
 }
 # those whose values are words, not versions
-WORDS = frozenset({"machine", "os", "python_kind", "torch_build", "pip_target", "vendor"})
+WORDS = frozenset({"amd", "machine", "os", "python_kind", "torch_build", "pip_target", "vendor"})

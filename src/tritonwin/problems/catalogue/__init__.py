@@ -123,6 +123,8 @@ class When:
     cuda: tuple[str, ...] = ()
     gpu: tuple[str, ...] = ()  # compute capability
     vendor: tuple[Literal["nvidia", "amd", "intel"], ...] = ()  # of the first GPU
+    # ZLUDA, or whether AMD publishes torch for the chip of the card
+    amd: tuple[Literal["zluda", "served", "integrated", "older"], ...] = ()
     msvc: tuple[str, ...] = ()
     driver: tuple[str, ...] = ()
     setuptools: tuple[str, ...] = ()

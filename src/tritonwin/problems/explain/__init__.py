@@ -216,6 +216,7 @@ def _owner(line: str, facts: Facts) -> dict[str, str]:
 # The statements that a condition rests on, where they do not bear its name.
 _RESTS_ON = {
     "gpu": ("gpu", "gpu_name"),
+    "amd": ("zluda", "amd_gpu"),
     "torch_build": ("torch",),
     "cuda": ("cuda", "torch"),
     "machine": ("machine",),

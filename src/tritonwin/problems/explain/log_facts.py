@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
+from tritonwin.facts import amd
 from tritonwin.facts.records import (
     Distribution,
     Driver,
@@ -16,6 +17,7 @@ from tritonwin.facts.records import (
     Interpreter,
     MsvcToolset,
     PythonKind,
+    Rocm,
     System,
     Torch,
     Triton,
@@ -33,7 +35,7 @@ _TEMPORARY = re.compile(r"\\pip-[a-z]{1,20}-[^\\]{1,40}\\|\\builds-v0\\|\\Temp\\
 _NOT_SHOWN = frozenset(
     {
         "amd_gpu", "build", "intel_gpu", "intels_triton", "machine", "missing", "of_python",
-        "other_program", "pip_python", "shown", "shown_version", "tag", "user_site",
+        "other_program", "pip_python", "shown", "shown_version", "tag", "user_site", "zluda",
     }
 )  # fmt: skip
 PORTABLE = r"python_embeded\python.exe"  # as ComfyUI's portable package is told to start it
@@ -171,7 +173,8 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
     changes: dict[str, Any] = {
         "target": _interpreter(log, line),
         "torch": _torch(value("torch"), value("cuda")),
-        "gpus": _gpus(value("gpu_name"), value("gpu")) or _others(value),
+        "gpus": _gpus(value("gpu_name"), value("gpu")) or _others(log),
+        "rocm": (Rocm(path="", source=SOURCE, kind="zluda"),) if value("zluda") else (),
     }
     version, intels = value("triton"), value("intels_triton")
     if version or intels:
@@ -258,25 +261,44 @@ def _torch(version: str | None, cuda: str | None) -> Torch | None:
     )
 
 
-def _others(value: Callable[[str], str | None]) -> tuple[Gpu, ...]:
+def _others(log: LogFacts) -> tuple[Gpu, ...]:
     """The card of another vendor than NVIDIA, in a log that names none of NVIDIA's."""
-    if value("amd_gpu"):
-        return (Gpu(index=0, vendor="amd", name="AMD Radeon", source=SOURCE),)
-    if value("intel_gpu"):
+    names = " | ".join(m.groups["amd_gpu"] for m in log.all("amd_gpu"))
+    devices = " | ".join(m.groups["gpu_name"] for m in log.all("gpu_name"))
+    if names or "AMD" in devices or "Radeon" in devices:
+        chip = _chip(names)
+        return (
+            Gpu(
+                index=0,
+                vendor="amd",
+                name=f"AMD {chip.cards}" if chip else "AMD Radeon",
+                source=SOURCE,
+                architecture=chip.name if chip else None,
+                integrated=chip.integrated if chip else None,
+            ),
+        )
+    if log.all("intel_gpu"):
         return (Gpu(index=0, vendor="intel", name="Intel Arc", source=SOURCE),)
     return ()
 
 
+def _chip(names: str) -> amd.Chip | None:
+    """The one chip that is meant: cards before gfx names, and before what is built in."""
+    stated = (c for c in amd.chips() if re.search(rf"\b{c.name}\b", names))
+    named = amd.chips_in(names) or tuple(stated)
+    cards = [c for c in named if not c.integrated] or named
+    return cards[0] if len(cards) == 1 else None
+
+
 def _gpus(name: str | None, known: str | None) -> tuple[Gpu, ...]:
-    if name is None and known is None:
+    if (name is None and known is None) or re.search(r"AMD|Radeon", name or ""):
         return ()
     if known:
         known = re.sub(r",\s?", ".", known)  # a tuple of Python's
-    amd = name is not None and re.search(r"AMD|Radeon", name) is not None
     return (
         Gpu(
             index=0,
-            vendor="amd" if amd else "nvidia",
+            vendor="nvidia",
             name=name or "the GPU",
             source=SOURCE,
             compute_capability=known or (capability(name) if name else None),
