@@ -40,7 +40,7 @@ PROGRAMS = {
 def outcomes(
     version: str, mode: str, folder: Path, backend: str = "nvidia", package: Path | None = None
 ) -> list[Any]:
-    """What each call returned or raised, and what the driver saw.
+    """The result or error of each call, and the driver's log.
 
     Args:
         mode: compiled or python.

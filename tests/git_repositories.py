@@ -20,7 +20,7 @@ _NAMES = {
 
 
 def git(folder: Path, *args: str) -> str:
-    """What real git answers."""
+    """The answer of real git."""
     found = Host.this_machine().executables("git")
     if not found:
         pytest.skip("no git")

@@ -25,7 +25,7 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def killed_at(point: int, action: Callable[[], object]) -> bool:
-    """Whether the process was killed at that point; False: it ended before it came there.
+    """True if the process was killed at that point; False: it ended before it came there.
 
     Without fork, the action is stopped in this process: from that point on it changes nothing more.
 

@@ -50,7 +50,7 @@ def torch_and_cuda(local: str) -> tuple[str | None, str | None, bool]:
 
 
 def loads(python: str, tag: str, abi: str) -> int | None:
-    """How close a wheel is to a Python: 0 its own, then stable-ABI ones, newer before older."""
+    """The distance of a wheel to a Python: 0 its own, then stable-ABI ones, newer before older."""
     have = int(python.split(".")[1])
     if tag == abi == f"cp3{have}":
         return 0

@@ -15,7 +15,7 @@ _LIMITS = (2, 15, int(PATIENCE))  # seconds
 
 
 def wait_for(condition: Callable[[], T]) -> T:
-    """What the condition gives once it is true; fails when that takes longer than PATIENCE."""
+    """The condition's value once it is true; fails when that takes longer than PATIENCE."""
     end = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < end, "it did not come to pass"
@@ -24,7 +24,7 @@ def wait_for(condition: Callable[[], T]) -> T:
 
 
 def given_time(attempt: Callable[[int], T], came_to_it: Callable[[T], bool]) -> T:
-    """What a program that never ends by itself leaves when a time limit in seconds ends it.
+    """The output of a program that never ends by itself, when a time limit in seconds ends it.
 
     The shortest limit in which it came to what the test is about; a busy machine may need a longer
     one.
@@ -37,7 +37,7 @@ def given_time(attempt: Callable[[int], T], came_to_it: Callable[[T], bool]) -> 
 
 
 def gone(number: int) -> bool:
-    """Whether a process of this Linux has ended; one that nobody has waited for yet counts."""
+    """True if a process of this Linux has ended; one that nobody has waited for yet counts."""
     try:
         state = Path(f"/proc/{number}/stat").read_text("latin-1").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What keeps a signature's regular expression from being searched in linear time, or is a slip."""
+"""Flaws of a signature's regular expression: a search that is not linear, or a slip."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_REPEAT = 2000
 
 
 def flaws(line: str) -> Iterator[str]:
-    """What keeps a regular expression from being searched in linear time, or is a slip.
+    """Reasons why a regular expression is not searched in linear time, and slips.
 
     A repeat within a repeat, two unbounded repeats, or large bounds can make a backtracking
     engine try a line's parts in quadratically or exponentially many ways.

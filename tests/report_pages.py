@@ -30,7 +30,7 @@ triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error
 
 
 def doctor() -> str:
-    """What doctor found on a machine of the demo."""
+    """The report of doctor on a machine of the demo."""
     facts = map_text(snapshot.read(SNAPSHOTS / "both-tritons.json"), where_users_have_it)
     return diagnosis_page(of_diagnosis(facts, diagnose(facts, CHECKS)))
 

@@ -1,4 +1,4 @@
-"""What people see on a terminal of some width, and how long a screen may be."""
+"""The output on a terminal of some width, and the most lines that a screen may have."""
 
 from __future__ import annotations
 

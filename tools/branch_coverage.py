@@ -1,54 +1,52 @@
-"""Branch coverage of the areas in areas.toml.
+"""Branch coverage of the areas in areas.toml, which tools/mutate.py changes as well.
 
-    python tools/branch_coverage.py REPORT
-    python tools/branch_coverage.py --copies FOLDER
+    python tools/branch_coverage.py FOLDER
 
-`--copies` is run on the data files of coverage before they are combined. REPORT is what
-`coverage json` writes. Prints the areas as a table, below it every branch that no test took as
-"line->next line"; exits with 1 where an area is below its bound. `test --full` of tools/dev.py ends
-with it.
+FOLDER holds the data files of coverage, which are put together in coverage.json. Prints for each
+area its share and every branch that no test took, as "line->next line"; the exit status is 1 where
+one is below the bound. `test --full` of tools/dev.py ends with it.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from areas import AREAS, AT_LEAST, PACKAGE, Area
+from tritonwin.system import toml
 
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "tritonwin"
+_TABLE = toml.loads(Path(__file__).with_name("areas.toml").read_text("utf-8"))
 _PATCH = "src/tritonwin/patch"
 _HOOK = "_tritonwin_hook.py"
 _CARRIED = "_tritonwin_patch/"
 
 
-def entries(name: str, area: Area, report: Mapping[str, Any], package: Path) -> dict[str, Any]:
-    """The report's entries for the files of an area; SystemExit where one is missing."""
-    measured = {
-        path.replace("\\", "/").partition("src/tritonwin/")[2]: entry
-        for path, entry in report["files"].items()
-    }
-    files = area.files(package)
-    if unmeasured := sorted(files - measured.keys()):
-        sys.exit(f"{name}: not in the report: {', '.join(unmeasured)}")
-    return {file: measured[file] for file in sorted(files)}
+@dataclass(frozen=True, kw_only=True)
+class Area:
+    """Patterns of code below src/tritonwin, and of the tests below tests that cover it."""
+
+    about: str
+    code: tuple[str, ...]
+    tests: tuple[str, ...] = ()
+    but: str = ""  # an expression for pytest
+
+    def files(self, package: Path = PACKAGE) -> set[str]:
+        """The files of the code, from the package on; SystemExit if a pattern has none."""
+        found: set[str] = set()
+        for pattern in self.code:
+            files = {path.relative_to(package).as_posix() for path in package.glob(pattern)}
+            if not files:
+                sys.exit(f"areas.toml: no file matches {pattern}")
+            found |= files
+        return found
 
 
-def share(found: Mapping[str, Any]) -> tuple[int, int, float]:
-    """The branches of files, those that a test took, and the percentage."""
-    branches = sum(entry["summary"]["num_branches"] for entry in found.values())
-    taken = branches - sum(len(entry["missing_branches"]) for entry in found.values())
-    return branches, taken, 100 * taken / branches
-
-
-def gaps(found: Mapping[str, Any]) -> Iterator[str]:
-    """The branches that no test took, a line for each file; a negative line is the way out."""
-    for file, entry in found.items():
-        if missing := sorted(map(tuple, entry["missing_branches"])):
-            lines = (f"{start}->{'exit' if end < 0 else end}" for start, end in missing)
-            yield f"{file}: {', '.join(lines)}"
+AT_LEAST: float = _TABLE["at_least"]
+AREAS = {name: Area(**area) for name, area in _TABLE["areas"].items()}
 
 
 def original(file: str) -> str | None:
@@ -60,50 +58,58 @@ def original(file: str) -> str | None:
     return f"{_PATCH}/{module}" if carried else None
 
 
-def count_copies(data: Path) -> None:
-    """Write the coverage of copies, under the names of their originals, beside a data file.
+def combined(folder: Path) -> dict[str, Any]:
+    """The report on all data files of a folder, by file.
 
-    The import hook of `patch` is a copy of hook/runtime.py that carries copies of the rules, and
-    tests start it in Pythons of its own. The copies have the lines of their originals.
+    The import hook of `patch` is a copy of hook/runtime.py that carries copies of the rules, with
+    the lines of their originals; tests start it in Pythons of its own.
     """
-    from coverage import CoverageData
+    from coverage import Coverage, CoverageData
 
-    seen = CoverageData(basename=str(data))
-    seen.read()
-    arcs: dict[str, set[tuple[int, int]]] = {}
-    for file in seen.measured_files():
-        if module := original(file):
-            arcs.setdefault(module, set()).update(seen.arcs(file) or ())
-    if arcs:
-        counted = CoverageData(basename=f"{data}.copies")
-        counted.add_arcs(arcs)
-        counted.write()
+    for data in sorted(folder.glob(".coverage*")):
+        seen = CoverageData(basename=str(data))
+        seen.read()
+        arcs: dict[str, set[tuple[int, int]]] = {}
+        for file in seen.measured_files():
+            if module := original(file):
+                arcs.setdefault(module, set()).update(seen.arcs(file) or ())
+        copies = CoverageData(basename=f"{data}.copies")
+        copies.add_arcs(arcs)
+        copies.write()
+    measured = Coverage(data_file=str(folder / ".coverage"))
+    measured.combine([str(folder)])
+    report = folder / "coverage.json"
+    measured.json_report(include=["src/tritonwin/*"], outfile=str(report))
+    found: dict[str, Any] = json.loads(report.read_text("utf-8"))["files"]
+    return found
+
+
+def judge(areas: Mapping[str, Area], files: Mapping[str, Any], package: Path = PACKAGE) -> int:
+    """Print the areas; the exit status. SystemExit where a module was not measured."""
+    measured = {f.replace("\\", "/").partition("src/tritonwin/")[2]: e for f, e in files.items()}
+    below = 0
+    for name, area in areas.items():
+        modules = area.files(package)
+        if unmeasured := sorted(modules - measured.keys()):
+            sys.exit(f"{name}: not in the report: {', '.join(unmeasured)}")
+        missing = {file: measured[file]["missing_branches"] for file in sorted(modules)}
+        branches = sum(measured[file]["summary"]["num_branches"] for file in modules)
+        taken = branches - sum(map(len, missing.values()))
+        share = 100 * taken / branches
+        below |= share < AT_LEAST
+        asked = f"; FAILED: {AT_LEAST:g} % are asked for" * (share < AT_LEAST)
+        print(f"{name}: {taken} of {branches} branches, {share:.1f} %{asked}")
+        for file, lines in missing.items():
+            for start, end in sorted(lines):  # a negative line is the way out
+                print(f"    {file}: {start}->{'exit' if end < 0 else end}")
+    return int(below)
 
 
 def main(argv: Sequence[str]) -> int:
-    if argv[:1] == ["--copies"] and len(argv) == 2:
-        for data in sorted(Path(argv[1]).glob(".coverage*")):
-            count_copies(data)
-        return 0
     if len(argv) != 1:
         print(__doc__)
         return 2
-    report = json.loads(Path(argv[0]).read_text("utf-8"))
-    found = {name: entries(name, area, report, PACKAGE) for name, area in AREAS.items()}
-    print("| area | modules | branches | taken by a test | share |")
-    print("| --- | ---: | ---: | ---: | ---: |")
-    for name, area in found.items():
-        branches, taken, percent = share(area)
-        print(f"| {name} | {len(area)} | {branches} | {taken} | {percent:.1f} % |")
-    below = 0
-    for name, area in found.items():
-        print(f"\n{name}: branches that no test took", *gaps(area), sep="\n")
-        if (percent := share(area)[2]) < AT_LEAST:
-            below = 1
-            print(
-                f"FAILED: {percent:.1f} % of the branches of {name}; {AT_LEAST:g} % are asked for"
-            )
-    return below
+    return judge(AREAS, combined(Path(argv[0])))
 
 
 if __name__ == "__main__":

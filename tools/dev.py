@@ -145,16 +145,6 @@ def steps(full: bool, coverage: bool, args: Sequence[str]) -> Iterator[tuple[str
     yield "encoder (torch)", [*command, *args]
 
 
-def branch_coverage(env: dict[str, str]) -> int:
-    """Put together what all processes measured, and hold it against the bounds."""
-    coverage = (PYTHON, "-m", "coverage")
-    report = REPORTS / "coverage.json"
-    call(PYTHON, "tools/branch_coverage.py", "--copies", REPORTS)
-    call(*coverage, "combine", "--quiet", REPORTS, env=env)
-    call(*coverage, "json", "--quiet", "--include=src/tritonwin/*", "-o", report, env=env)
-    return call(PYTHON, "tools/branch_coverage.py", report)
-
-
 def skipped(reports: Iterable[Path]) -> Iterator[str]:
     """Reasons with their count, from the JUnit files that pytest wrote."""
     reasons: Counter[str] = Counter()
@@ -204,7 +194,7 @@ def test(args: Sequence[str]) -> int:
         results.append((name, code, time.monotonic() - start))
     if coverage:
         start = time.monotonic()
-        code = branch_coverage(env)
+        code = call(PYTHON, "tools/branch_coverage.py", REPORTS, env=env)
         if full and not rest:  # of a part of the tests the figures say nothing
             results.append(("branch coverage", code, time.monotonic() - start))
     print("\nDid not run:")

@@ -26,7 +26,7 @@ from random import Random
 from typing import Any
 
 import dev
-from areas import AREAS
+from branch_coverage import AREAS
 
 ROOT = dev.ROOT
 MUTATION = dev.Environment(

@@ -38,28 +38,7 @@ START = r".\python_embeded\python.exe tritonwin.pyz"
 WIDTH = 96  # no command of the story is longer
 THEMES: dict[Scheme, TerminalTheme] = {"light": DEFAULT_TERMINAL_THEME, "dark": DIMMED_MONOKAI}
 # rich's own frame, without the font that it takes from another host
-FRAME = """\
-<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
-<style>
-.{unique_id}-matrix {{ font-family: ui-monospace, Consolas, Menlo, monospace;
-font-size: {char_height}px; line-height: {line_height}px; }}
-{styles}
-</style>
-<defs>
-<clipPath id="{unique_id}-clip-terminal">
-<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
-</clipPath>
-{lines}
-</defs>
-{chrome}
-<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
-{backgrounds}
-<g class="{unique_id}-matrix">
-{matrix}
-</g>
-</g>
-</svg>
-"""
+FRAME = Path(__file__).with_name("terminal.svg").read_text("utf-8")
 
 
 def doctor() -> Iterator[str]:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from packaging.version import Version
-from winlane.upstream import RemoteFile, address
+from winlane.upstream import address, remote
 
 from tritonwin.problems.explain import pair
 
@@ -104,7 +104,7 @@ def fetch(name: str, version: str, folder: Path) -> Path:
         print(f"{name} {version}", file=sys.stderr)
         with tempfile.TemporaryDirectory(dir=folder) as part:
             url = address(f"{name}=={version}", "3.11", _PLATFORMS[name], Path(part))
-            with zipfile.ZipFile(RemoteFile(url)) as wheel:
+            with zipfile.ZipFile(remote(url)) as wheel:
                 for member in wheel.namelist():
                     if member.endswith(".py") and _wanted(name, member):
                         wheel.extract(member, part)

@@ -29,7 +29,7 @@ _LATE = 8  # compilers that may still be started before the end of a build is no
 
 @dataclass
 class Interruptions:
-    """How many runs there were, the last one included, and which command lines were still alive
+    """The number of runs, the last one included, and the command lines that were still alive
     a moment after their build had ended."""
 
     runs: int = 0

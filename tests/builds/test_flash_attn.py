@@ -61,7 +61,7 @@ def plan_of(world: World, sdist: Path, jobs: int = 4) -> BuildPlan:
 def undisturbed(
     tmp_path_factory: pytest.TempPathFactory, torch_target: Path, sdist: Path
 ) -> dict[str, str]:
-    """What the wheel holds when nothing goes wrong."""
+    """The content of the wheel when nothing goes wrong."""
     world = World(tmp_path_factory.mktemp("undisturbed"), torch_target)
     world.write()
     plan = plan_of(world, sdist)

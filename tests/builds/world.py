@@ -152,6 +152,6 @@ class World:
         )
 
     def compiled(self, word: str = "end") -> Counter[str]:
-        """How often each source was compiled to its end, or begun."""
+        """The number of times that each source was compiled to its end, or begun."""
         lines = self.journal.read_text().splitlines() if self.journal.exists() else []
         return Counter(line.split()[1] for line in lines if line.startswith(word))

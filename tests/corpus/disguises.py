@@ -1,4 +1,4 @@
-"""What happens to a log on its way to us: consoles, redirections, CI systems, pages and mails."""
+"""The ways of a log to us: consoles, redirections, CI systems, pages and mails."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ SAMPLE = 9  # every ninth log, others in each form
 
 
 def changed(form: str, start: int, step: int) -> tuple[int, list[str]]:
-    """How many logs were tried in a form, and those that get another first answer or harm."""
+    """The number of logs that were tried in a form, and those that get another first answer or harm."""
     every = [(name, case) for name in SETS for case in cases(name)]
     tried = every[start % step :: step]
     wrong = []

@@ -1,4 +1,4 @@
-"""What keeps `explain` fast: rare anchors, and a scan that loses nothing on the way.
+"""The speed of `explain`: rare anchors, and a scan that loses nothing on the way.
 
 The speed itself is measured by `benchmarks/explain.py`; a test of it would measure the machine.
 """

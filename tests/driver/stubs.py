@@ -1,4 +1,4 @@
-"""As much of Triton as its driver modules import, for tests that run no kernel.
+"""The part of Triton that its driver modules import, for tests that run no kernel.
 
 The driver module itself, and `backends/driver.py` beside it, are a release's own.
 """
@@ -61,7 +61,7 @@ def _find_paths_if(items: Any, wanted: Any) -> list[tuple[int, ...]]:
 def _make_tensordesc_args(
     arguments: Any, signature: Any, paths: Any, metas: Any, base: Any, make: Any
 ) -> list[Any]:
-    """What libtriton does with descriptors that stand in no tuple."""
+    """The work of libtriton on descriptors that stand in no tuple."""
     left, made = iter(metas), []
     for place, argument in enumerate(arguments):
         made += make(argument, next(left), base) if place in paths else [argument]
@@ -94,7 +94,7 @@ def activate(utils: Any) -> Any:
 
 
 class Tensor:
-    """What Triton's launcher takes for a pointer."""
+    """A pointer, as Triton's launcher takes it."""
 
     def __init__(self, address: Any, is_cuda: bool = True) -> None:
         self._address, self.is_cuda = address, is_cuda
@@ -123,7 +123,7 @@ def launcher(kind: Any, signature: dict[Any, Any], constants: Any = None, **more
 
 
 class Record:
-    """What came of calls, with what the stand-in driver wrote into its log meanwhile."""
+    """The results of calls, with the lines that the stand-in driver logged meanwhile."""
 
     def __init__(self, variable: str) -> None:
         self._log = Path(os.environ[variable])

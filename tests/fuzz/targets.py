@@ -1,4 +1,4 @@
-"""What reads things that strangers wrote, as functions of bytes that raise on a real defect only.
+"""Readers of foreign files, as functions of bytes that raise on a real defect only.
 
 Each target takes any bytes, lets the reader refuse them in the one way that it documents, and holds
 what it made of them to what its callers rely on. `test_fuzz.py` and `tools/fuzz.py` run them.
@@ -127,7 +127,7 @@ def wheel(data: bytes) -> None:
 
 
 def requirements(data: bytes) -> None:
-    """What an application asks for: requirements.txt, pyproject.toml."""
+    """An application's requirements: requirements.txt, pyproject.toml."""
     for name in ("requirements.txt", "pyproject.toml"):
         _file(f"app/{name}", data)
     app = _folder() / "app"
@@ -174,7 +174,7 @@ def _patched(file: str, text: str) -> None:
 
 
 def ninja_log(data: bytes) -> None:
-    """What ninja prints and writes down, and object files."""
+    """The output and the log of ninja, and object files."""
     text = data.decode("utf-8", "replace")
     outputs = ninja.read_log(text)
     assert len({*outputs}) == len(outputs)
@@ -219,7 +219,7 @@ TARGETS: dict[str, Target] = {
 
 
 def seeds(name: str) -> list[bytes]:
-    """What a target begins with."""
+    """The seeds of a target."""
     return [path.read_bytes() for path in sorted((SEEDS / name).iterdir())]
 
 

@@ -167,7 +167,7 @@ def test_doctor(facts: Facts) -> None:
 @settings(deadline=None, max_examples=100)
 @given(machines() | with_gaps(), st.booleans())
 def test_fix(facts: Facts, admin: bool) -> None:
-    """What a plan asks of pip and of the tools of this machine is held as what is printed."""
+    """The plan's calls of pip and of this machine's tools are held to the same as printed commands."""
     assume(facts.target)
     asked: list[Action] = []
 

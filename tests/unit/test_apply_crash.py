@@ -161,7 +161,7 @@ def _plan(root: Path, environment: TargetEnvironment) -> Plan:
 
 
 def laid_out(scene: Scene) -> Callable[[Pip, Sequence[FileSource], Path, object], None]:
-    """What pip lays out, from a copy: pip itself takes a second, and there are many points."""
+    """The files that pip lays out, from a copy: pip itself takes a second, and there are many points."""
     copy = scene.root / "laid-out"
     copy.mkdir()
     wheels = [s for c in scene.plan.changes if isinstance(c, InstallWheels) for s in c.sources]
@@ -218,7 +218,7 @@ def test_a_wheel_with_another_hash_changes_nothing(scene: Scene) -> None:
 
 
 def points_of(scene: Scene) -> int:
-    """How many places there are to die at in one apply."""
+    """The number of places to die at in one apply."""
     with scene.saved() as restore:
         os.environ[faults.VARIABLE] = "0"
         try:

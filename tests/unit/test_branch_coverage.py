@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import branch_coverage
 import pytest
-from areas import Area
-from coverage import CoverageData
+from branch_coverage import Area
 
 import tritonwin
 from tritonwin.facts.torch_triton import HOOK
@@ -35,48 +33,40 @@ FILES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
     """Two areas, of two modules and of one."""
     for file in ("problems/a.py", "problems/checks/b.py", "remedies/c.py"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).touch()
-    monkeypatch.setattr(branch_coverage, "AREAS", AREAS)
-    monkeypatch.setattr(branch_coverage, "PACKAGE", tmp_path)
     return tmp_path
 
 
-def run(folder: Path, files: dict[str, Any]) -> int:
-    report = folder / "coverage.json"
-    report.write_text(json.dumps({"files": files}), "utf-8")
-    return branch_coverage.main([str(report)])
-
-
-def test_the_table_adds_up_the_modules_of_an_area(
+def test_the_modules_of_an_area_are_added_up(
     package: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(package, FILES) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[2:4] == [
-        "| problems | 2 | 40 | 39 | 97.5 % |",
-        "| remedies | 1 | 20 | 19 | 95.0 % |",
+    assert branch_coverage.judge(AREAS, FILES, package) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "problems: 39 of 40 branches, 97.5 %",
+        "    problems/a.py: 3->7",
+        "remedies: 19 of 20 branches, 95.0 %",
+        "    remedies/c.py: 9->exit",
     ]
-    assert {"problems/a.py: 3->7", "remedies/c.py: 9->exit"} < {*said}
 
 
 def test_below_the_bound_it_fails(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
     low = FILES | {"src/tritonwin/remedies/c.py": entry(20, (9, -1), (4, 5))}
-    assert run(package, low) == 1
-    assert "90.0 % of the branches of remedies; 95 % are asked for" in capsys.readouterr().out
+    assert branch_coverage.judge(AREAS, low, package) == 1
+    assert "90.0 %; FAILED: 95 % are asked for" in capsys.readouterr().out
 
 
 def test_an_area_that_was_not_measured_is_no_success(package: Path) -> None:
     del (files := dict(FILES))["src/tritonwin/remedies/c.py"]
     with pytest.raises(SystemExit, match=r"remedies: not in the report: remedies/c\.py"):
-        run(package, files)
+        branch_coverage.judge(AREAS, files, package)
     (package / "remedies" / "c.py").unlink()
     with pytest.raises(SystemExit, match=r"no file matches remedies/\*\.py"):
-        run(package, files)
+        branch_coverage.judge(AREAS, files, package)
 
 
 @pytest.mark.parametrize(
@@ -103,29 +93,3 @@ def test_the_hook_has_the_lines_of_its_original() -> None:
     assert [a for a, b in zip(own, copy, strict=True) if a != b] == [
         "SETTINGS: dict[str, Any] = {}  # filled in by install.py"
     ]
-
-
-def test_what_copies_did_is_added_up(tmp_path: Path) -> None:
-    data = CoverageData(basename=str(tmp_path / ".coverage.1"))
-    data.add_arcs(
-        {
-            str(tmp_path / "a/_tritonwin_hook.py"): [(1, 2)],
-            str(tmp_path / "b/_tritonwin_hook.py"): [(2, 3)],
-            "_tritonwin_patch/engine.py": [(4, 5)],
-            "src/tritonwin/errors.py": [(6, 7)],
-        }
-    )
-    data.write()
-    other = CoverageData(basename=str(tmp_path / ".coverage.2"))
-    other.add_arcs({"src/tritonwin/errors.py": [(6, 7)]})
-    other.write()
-    assert branch_coverage.main(["--copies", str(tmp_path)]) == 0
-    assert sorted(p.name for p in tmp_path.glob(".coverage*")) == [
-        ".coverage.1", ".coverage.1.copies", ".coverage.2",
-    ]  # fmt: skip
-    found = CoverageData(basename=str(tmp_path / ".coverage.1.copies"))
-    found.read()
-    assert {file: set(found.arcs(file) or ()) for file in found.measured_files()} == {
-        "src/tritonwin/patch/hook/runtime.py": {(1, 2), (2, 3)},
-        "src/tritonwin/patch/engine.py": {(4, 5)},
-    }

@@ -86,7 +86,7 @@ def test_the_plan_names_what_leads_out(tmp_path: Path, mine: Path) -> None:
 
 
 def test_a_link_becomes_a_folder_and_a_folder_a_link(tmp_path: Path, mine: Path) -> None:
-    """What an earlier run has linked is never written through."""
+    """No file is written through a link of an earlier run."""
     to = tmp_path / "copy"
     copied(mine, to)
     for name in ("out", "far"):

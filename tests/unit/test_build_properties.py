@@ -57,7 +57,7 @@ def stl_accepts(cuda: str, toolset: str) -> bool:
 
 
 def known_words(version: str, cuda: str) -> set[str]:
-    """What the setup.py of flash-attn compares with; it ignores every other word."""
+    """The words that the setup.py of flash-attn compares with; it ignores every other one."""
     if number(version + ".0") < (2, 7) or version.startswith(("2.7.0", "2.7.1", "2.7.2")):
         return set()
     words = {"80"} | ({"90"} if number(cuda) >= (11, 8) else set())

@@ -1,4 +1,4 @@
-"""What is said of a build while it runs and when it has ended."""
+"""The messages of a build while it runs and when it has ended."""
 
 from __future__ import annotations
 

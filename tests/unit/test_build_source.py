@@ -152,7 +152,7 @@ def test_a_size_that_is_a_lie(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
 def test_a_name_without_end(tmp_path: Path, kind: bytes) -> None:
-    """What stands before a member is read whole; 100 MiB of zeros are 100 KiB."""
+    """A member's head is read whole; 100 MiB of zeros are 100 KiB."""
     info = tarfile.TarInfo("x/a")
     info.type, info.size = kind, 100 * MIB
     file = tmp_path / "x.tar.gz"

@@ -131,7 +131,7 @@ def test_the_tree_dies_with_tritonwin(tmp_path: Path, how: str) -> None:
 
 
 def signs_of_life(folder: Path) -> int:
-    """How many children write into their files."""
+    """The number of children that write into their files."""
     before = {path: path.stat().st_size for path in folder.glob("life-*")}
     time.sleep(0.5)
     return sum(path.stat().st_size > size for path, size in before.items())

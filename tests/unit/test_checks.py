@@ -156,7 +156,7 @@ def one(check: str) -> list[Check]:
 
 
 def texts(check: str, facts: Facts) -> list[str]:
-    """What that check finds, each in its own words."""
+    """The findings of that check, each in its own words."""
     assert diagnose(facts, one(check)).checks[0].state != "crashed"
     return [found.evidence[0].text for found in findings_of(facts, one(check))]
 
@@ -1245,7 +1245,7 @@ def test_no_check_needs_a_fact_that_may_be_missing(names: set[str]) -> None:
 
 
 def places(tree: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where texts stand in a tree."""
+    """The places of texts in a tree."""
     if isinstance(tree, str):
         yield path
     elif isinstance(tree, list):

@@ -149,7 +149,7 @@ def written(top: Path) -> Path:
 
 
 def placed(word: str, top: Path, target: TargetEnvironment) -> str:
-    """What stands for a place on a PC; other words stay."""
+    """The stand-in for a place on a PC; other words stay."""
     if word == "PACKAGE":
         return "sageattention"
     if word == "PYTHON" or word.endswith("python.exe"):

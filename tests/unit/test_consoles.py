@@ -104,7 +104,7 @@ class Console:
         return Said(status, out, err)
 
     def without_output(self, line: str) -> int:
-        """As `pythonw` starts it, or a shell with `>&-`."""
+        """The state in which `pythonw` starts it, or a shell with `>&-`."""
         return self._status(line, None, None)
 
     def _status(self, line: str, out: Any, err: Any) -> int:

@@ -1,4 +1,4 @@
-"""What pages tell to type and where they lead."""
+"""The commands and links of pages."""
 
 from __future__ import annotations
 

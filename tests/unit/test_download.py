@@ -1,4 +1,4 @@
-"""What is fetched, from where, and what is refused. The server is on this machine."""
+"""Downloads: places, contents, refusals. The server is on this machine."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_what_a_killed_one_left_is_taken_away_by_the_next(address: str, tmp_path
 def test_what_a_killed_one_left_is_gone_on_with(
     server: ListServer, tmp_path: Path, left: bytes, asked: list[int]
 ) -> None:
-    """Where it does not belong to the file, that is fetched from the beginning."""
+    """A part of another file is fetched from the beginning."""
     server.replies = {"/ok": Reply(CONTENT)}
     (tmp_path / f"{SHA}.part").write_bytes(left)
     (tmp_path / f"{'0' * 64}.part").write_bytes(b"of another file")

@@ -30,7 +30,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def evidence(disk: Path, log: list[str] = LOG) -> list[str]:
-    """What is added to the evidence of the log, by the place and its text."""
+    """The additions to the evidence of the log, by the place and its text."""
     explained = explain_lines(log)
     assert explained.problems
     found = with_dlls(explained, fake_host(disk))

@@ -1,4 +1,4 @@
-"""Where to look in a log of which nothing is known, however it is cut into blocks."""
+"""The lines to look at in a log of which nothing is known, however it is cut into blocks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_of_a_traceback_without_end_the_beginning_is_kept() -> None:
 
 @pytest.mark.parametrize("lines", [1, 4])
 def test_a_frame_without_a_head_is_no_exception(lines: int) -> None:
-    """As Python shows a warning, or a syntax error that was caught."""
+    """Python shows a warning so, or a syntax error that was caught."""
     log = ['  File "a.py", line 1\n', "    a b\n", "SomeWarning\n", "bye\n"]
     assert suspects(*("".join(log[i : i + lines]) for i in range(0, 4, lines))) == []
 

@@ -231,7 +231,7 @@ def test_why_this_python_is_repaired_is_said(world: World) -> None:
 def test_pip_and_the_places_of_wheels_are_asked_for_once(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is installed is planned in each round; looking around anew would take its time."""
+    """Each round plans; looking around again would take its time."""
     asked: list[str] = []
 
     def find_pip(*_: object) -> Pip:

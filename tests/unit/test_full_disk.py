@@ -1,4 +1,4 @@
-"""Where nothing can be written: the exit status, what is said, and what is left on the disk."""
+"""Full disks: the exit status, the message, and the files that are left."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def test_no_exception_has_lost_its_reason() -> None:
 
 
 def runs(path: Path) -> Iterator[str]:
-    """What the file imports when it runs, not for the type checker alone."""
+    """The imports of the file when it runs, not for the type checker alone."""
     tree = ast.parse(path.read_text("utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):

@@ -1,4 +1,4 @@
-"""What install takes for many PCs, against a pick by brute force; and what it asks the network."""
+"""The choice of install for many PCs, against a pick by brute force; and its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a journal does, what it refuses, and what undo says where others changed things since."""
+"""Journals: changes, refusals, and the words of undo where others changed things since."""
 
 from __future__ import annotations
 
@@ -523,7 +523,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes | None]] = {
 def test_a_damaged_log_is_not_guessed_at(
     store: Store, target: Path, damage: str, cut_off: bool
 ) -> None:
-    """What it kept stays: the originals of what was replaced."""
+    """The originals that it kept stay."""
     journal = begin(store, target)
     journal.delete(target / "a.txt")
     journal.delete(target / "pkg")

@@ -198,7 +198,7 @@ class RandomChange:
 
     @staticmethod
     def free(place: Path) -> bool:
-        """Whether a folder could be made there."""
+        """True if a folder could be made there."""
         return not any(p.is_file() for p in (place, *place.parents))
 
     def delete(self, journal: Journal, place: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_line_cut_anywhere_was_never_acted_on() -> None:
 
 
 def _cut_and_undo(place: Place, log: Path, old: object) -> None:
-    """Where nothing was done about the last line yet, it can be cut to any length."""
+    """A last line that nothing was done about yet can be cut to any length."""
     content = log.read_bytes()
     last = content.rstrip(b"\n").rfind(b"\n") + 1
     steps = place.store.log(place.store.header(log.parent.name)).steps

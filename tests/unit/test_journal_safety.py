@@ -1,4 +1,4 @@
-"""What others wrote survives every undo; a target and an order are not a spelling and a clock."""
+"""Files of others survive every undo; a target and an order are not a spelling and a clock."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_programs_are_those_of_a_rung() -> None:
 
 
 def modules_of(file: str) -> set[str]:
-    """What a file of `rungs/` imports of the others."""
+    """The other files of `rungs/` that one imports."""
     text = files("tritonwin.verify.rungs").joinpath(file).read_text("utf-8")
     return {
         f"{name}.py"

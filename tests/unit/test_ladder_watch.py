@@ -1,4 +1,4 @@
-"""What is known of a rung while it is tried, and of one that finds no end."""
+"""The state of a rung while it is tried, and of one that finds no end."""
 
 from __future__ import annotations
 

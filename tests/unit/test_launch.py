@@ -1,4 +1,4 @@
-"""What `run` starts the target with."""
+"""The environment in which `run` starts the target."""
 
 from __future__ import annotations
 

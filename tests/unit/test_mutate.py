@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mutate
 import pytest
-from areas import Area
+from branch_coverage import Area
 
 
 @pytest.mark.parametrize("area", mutate.AREAS.values(), ids=list(mutate.AREAS))

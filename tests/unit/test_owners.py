@@ -1,4 +1,4 @@
-"""What conda installed is conda's to take away, and what is a base's is not an environment's."""
+"""Packages of conda are conda's to take away, and those of a base are not an environment's."""
 
 from __future__ import annotations
 

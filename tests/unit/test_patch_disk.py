@@ -86,7 +86,7 @@ def test_a_file_that_is_no_plain_text_is_refused(place: PatchSession, damage: ob
 
 
 def applied(text: str, diff: str) -> str:
-    """What a unified diff makes of a text, checked line by line."""
+    """A text after a unified diff, checked line by line."""
     old, new, position = text.splitlines(), [], 0
     for line in diff.splitlines()[2:]:
         if line.startswith("@@"):

@@ -110,7 +110,7 @@ class Target:
         )  # fmt: skip
 
     def say(self, code: str, *options: str, **env: str) -> str:
-        """What the code prints; nothing else may be said."""
+        """The output of the code; nothing else may be said."""
         done = self.run(code, *options, **env)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout.strip()
@@ -271,7 +271,7 @@ def _cut(data: bytes, after: bytes, more: int = 0) -> bytes:
 
 
 def test_a_damaged_hook_says_its_line_once_where_python_starts_it_twice(target: Target) -> None:
-    """As `site` does it in a venv."""
+    """The same as `site` does in a venv."""
     hook = target.site / HOOK
     hook.write_bytes(_cut(hook.read_bytes(), b"class Finder:"))
     done = target.run(f"site.addsitedir({str(target.site)!r}); import triton")

@@ -1,4 +1,4 @@
-"""Where the import hook goes, which Pythons it is not for, and how it is found again."""
+"""The import hook: its place, the Pythons that it is not for, the search for it."""
 
 from __future__ import annotations
 

@@ -429,8 +429,6 @@ def test_a_source_without_end_is_not_read(session: PatchSession) -> None:
     status, refused = session.status(), session.apply(RuleChoice(allow_unknown=True))
     assert tracemalloc.get_traced_memory()[1] < 200 * 2**20
     tracemalloc.stop()
-    found = {each.file: each.sha256 for each in status.files}
-    assert found["backends/nvidia/driver.c"] is None
     assert {r.state for r in status.rules if r.file.endswith("nvidia/driver.c")} == {"unknown"}
     (refusal,) = refused.refused
     assert (refusal.file, refusal.found) == ("backends/nvidia/driver.c", None)

@@ -20,9 +20,7 @@ from winlane.wine import Wine
 
 from tritonwin.errors import UserError
 from tritonwin.facts import torch_triton
-from tritonwin.facts.history import Manifest, PatchedFile
 from tritonwin.journal import Store
-from tritonwin.journal.tree import file_hash
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
 from tritonwin.patch.engine import Flavour
@@ -50,11 +48,6 @@ def session_of(package: Path, tmp_path: Path) -> PatchSession:
     """A package, patched from here."""
     store = Store(tmp_path / "data" / "journal")
     return PatchSession(package=package, owner=str(package), store=store)
-
-
-def written(package: Path, after: dict[str, str]) -> Manifest:
-    files = (PatchedFile(file=f, before="", after=a, rules=()) for f, a in after.items())
-    return Manifest(package=str(package), tool_version="", journals=(), files=tuple(files))
 
 
 def test_every_rule_is_needed_somewhere() -> None:
@@ -86,23 +79,6 @@ def test_apply_and_revert(version: str, tmp_path: Path) -> None:
 
     assert session.revert().status == "reverted"
     assert describe_tree(tmp_path / "site") == before
-
-
-def test_whose_each_file_is(tmp_path: Path) -> None:
-    package = make_tree("3.6.0", tmp_path)
-    for name in ("knobs.py", "runtime/build.py"):
-        with (package / name).open("a") as file:
-            file.write("# mine\n")
-    ours = {name: file_hash(package / name) for name in ("knobs.py", "runtime/cache.py")}
-    ours["runtime/build.py"] = "0" * 64
-    report = examine(read_triton(package), written(package, ours))
-    found = {each.file: (each.sha256, each.known, each.ours) for each in report.files}
-    assert found["knobs.py"] == (ours["knobs.py"], (), True)
-    assert found["runtime/build.py"][1:] == ((), False)
-    assert found["runtime/cache.py"][::2] == (ours["runtime/cache.py"], True)
-    assert "3.6.0" in found["runtime/cache.py"][1]
-    assert found["tools/build_extern.py"][2] is False
-    assert report.package == str(package)
 
 
 @pytest.mark.parametrize("version", [UPSTREAM[0], "3.6.0", UPSTREAM[-1]])

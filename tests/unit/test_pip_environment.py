@@ -1,4 +1,4 @@
-"""What the user set for pip: heeded where it says how packages are reached, and nowhere else."""
+"""The user's settings of pip: heeded where they say how packages are reached, and nowhere else."""
 
 from __future__ import annotations
 

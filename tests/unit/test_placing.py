@@ -1,4 +1,4 @@
-"""What an install takes away and puts into place: its own files, and no file of others unsaid."""
+"""The files that an install removes and places: its own, and none of others unsaid."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_a_launcher_named_like_python_is_refused(
 def test_a_file_of_another_package_is_replaced_only_where_the_plan_says_so(
     target: TargetEnvironment, wheels: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What two packages hold alike, as the nvidia ones do, is nobody's loss."""
+    """A file that two packages hold alike, as the nvidia ones do, is nobody's loss."""
     target.install("helper-1.0-py3-none-any.whl")
     site = target.site_packages
     theirs = (site / "helper/__init__.py").read_text()

@@ -342,7 +342,7 @@ def test_no_pair_that_the_matrix_forbids(all_wheels: list[Path], facts: Facts) -
 @settings(max_examples=60)
 @given(machines())
 def test_no_plan_goes_downhill(all_wheels: list[Path], facts: Facts) -> None:
-    """What all works on the card is not replaced by what works in part, nor CUDA by the CPU."""
+    """Whole support of a card is not replaced by partial support, nor CUDA by the CPU."""
     facts = replace(facts, gpus=(healthy.gpu("7.5"),))
     found = after(facts, plan := planned(facts, all_wheels))
     before, triton = facts.distribution("triton-windows"), found.distribution("triton-windows")

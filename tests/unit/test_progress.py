@@ -1,4 +1,4 @@
-"""How far a download is: what pip says of it, and what people see of it."""
+"""The progress of a download: pip's lines, and those for people."""
 
 from __future__ import annotations
 

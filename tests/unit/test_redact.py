@@ -217,7 +217,7 @@ CONTEXTS = {
 
 
 def _legal(name: str) -> bool:
-    """Whether a person's folder may be called so, and shows where it ends."""
+    """True if a person's folder may be called so, and shows where it ends."""
     return (
         name == name.strip(" .'-")
         and "  " not in name

@@ -841,7 +841,7 @@ def test_a_folder_without_a_record_belongs_to_whom_its_top_level_names(tmp_path:
 
 
 def staged(tmp_path: Path) -> Path:
-    """What pip lays out for a package `own`."""
+    """The files that pip lays out for a package `own`."""
     where = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
     if sys.platform == "win32":
         where = "Lib/site-packages"

@@ -1,4 +1,4 @@
-"""Where no wheel fits, one is built, installed through the journal, and can be given back."""
+"""A wheel that is built where none fits, installed through the journal, and undone."""
 
 from __future__ import annotations
 

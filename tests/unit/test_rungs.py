@@ -31,7 +31,7 @@ OLDEST = (3, 8)
 
 @pytest.fixture(autouse=True)
 def _beside_each_other(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As in the folder that a rung is started in; what was imported is forgotten."""
+    """The folder that a rung is started in; imported modules are forgotten afterwards."""
     monkeypatch.syspath_prepend(str(FOLDER))
     before = set(sys.modules)
     yield

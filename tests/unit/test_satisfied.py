@@ -1,4 +1,4 @@
-"""What wheels ask for, held against a target, without pip; and the same as pip's own library says."""
+"""The requirements of wheels, held against a target, without pip; and by pip's own library."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def environment(place: Path, *more: Path) -> dict[str, str]:
 
 
 def abandoned(place: Path) -> Path:
-    """What a process leaves that is killed while it has a folder."""
+    """The folder of a process that was killed."""
     process = subprocess.Popen(
         [sys.executable, "-c", WAITS], env=environment(place), stdout=subprocess.PIPE
     )

@@ -1,4 +1,4 @@
-"""Where wheels are looked for: folders, files, indexes on this disk."""
+"""The places of wheels: folders, files, indexes on this disk."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ENVIRONMENT = rf"{CONTROL}\Session Manager\Environment"
 
 @pytest.fixture(autouse=True)
 def no_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where these tests run on Windows, its own answers would hide the made-up registry's."""
+    """On Windows its own answers would hide those of the made-up registry."""
     monkeypatch.setattr(winapi, "windows_version", lambda: None)
     monkeypatch.setattr(winapi, "ansi_code_page", lambda: None)
 

@@ -1,4 +1,4 @@
-"""Which pip runs in a target: its own, or one that is lent to it from elsewhere."""
+"""The pip that runs in a target: its own, or one that is lent to it from elsewhere."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ Path(__file__).with_name("ran").touch()
 def test_pip_builds_nothing(
     pip_target: TargetEnvironment, pip_program: Path, tmp_path: Path
 ) -> None:
-    """What a package of an index asks for by address is built by pip, --only-binary or not."""
+    """Pip builds a requirement that is an address, --only-binary or not."""
     give_pip(pip_target, pip_program)
     system = 'requires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
     files = {"backend.py": _BACKEND, "pyproject.toml": f"[build-system]\n{system}"}

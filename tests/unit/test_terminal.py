@@ -1,4 +1,4 @@
-"""What people read: safe, and not longer than a person reads."""
+"""Texts for people: safe, and not longer than a person reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no part of the source may do: shells, unknown starts of programs, code from files."""
+"""Forbidden in the source: shells, unknown starts of programs, code from files."""
 
 from __future__ import annotations
 

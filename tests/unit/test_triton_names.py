@@ -1,4 +1,4 @@
-"""What an error that names a part of Triton says about the pair."""
+"""The pairs that an error which names a part of Triton allows."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_what_works_is_not_deleted_where_what_was_before_is_lost(
 
 
 def test_what_a_program_kept_from_being_deleted_goes_with_the_next_undo(setting: Setting) -> None:
-    """As where a pip whose tritonwin was killed was still writing."""
+    """A pip whose tritonwin was killed was still writing."""
     setting.change("first")
     last = setting.change("last")
     assert setting.run("undo", "--yes").returncode == 0

@@ -1,4 +1,4 @@
-"""What vcvarsall.bat says; tests/winlane runs the real cmd.exe."""
+"""The output of vcvarsall.bat; tests/winlane runs the real cmd.exe."""
 
 from __future__ import annotations
 

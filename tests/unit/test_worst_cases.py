@@ -117,7 +117,7 @@ def seconds(action: Callable[[str], object], text: str) -> float:
 
 
 def within(bound: float, action: Callable[[str], object], text: str) -> bool:
-    """Whether it ever takes less: others slow the processor down now and then, not each time."""
+    """True if it ever takes less: others slow the processor down now and then, not each time."""
     return any(seconds(action, text) < bound for _ in range(4))
 
 
@@ -140,7 +140,7 @@ DEAR = {
 def test_what_is_looked_at_is_looked_at_once(
     action: Callable[[str], object], dear: str, cheap: str
 ) -> None:
-    """As linear as the rest, and hundreds of times as slow: a log of 100 MB took a quarter hour."""
+    """Linear like the rest, and hundreds of times as slow: a log of 100 MB took a quarter hour."""
     assert within(max(seconds(action, cheap), SHORTEST) * 10, action, dear)
 
 

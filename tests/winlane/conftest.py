@@ -17,7 +17,7 @@ IN_PART = "WINDOWS LANE IN PART"
 
 @contextmanager
 def required(word: str, kind: type[LaneUnavailable]) -> Iterator[None]:
-    """What this machine cannot do is skipped, or fails where the lane is required."""
+    """Tests that this machine cannot run are skipped, or fail where the lane is required."""
     try:
         yield
     except kind as reason:

@@ -21,7 +21,7 @@ GERMAN_USER = "Jürgen"
 
 @dataclass
 class Seed:
-    """What a fault may change: the machine, the environment, and how doctor is called."""
+    """The things that a fault may change: the machine, the environment, the call of doctor."""
 
     machine: Machine
     env: Environment

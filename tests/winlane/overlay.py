@@ -108,7 +108,7 @@ def edit(made: Environment, rules: Iterable[Rule]) -> tuple[str, ...]:
 
 
 def run(made: Environment, *stages: str, timeout: float = 240, **env: str) -> dict[str, Any]:
-    """What each stage of programs/stages.py said: its result, or its error."""
+    """The result or error of each stage of programs/stages.py."""
     done = made.run(str(PROGRAMS / "stages.py"), *stages, timeout=timeout, env=env)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"stage"')]
     said = {line.pop("stage"): line for line in lines}

@@ -29,7 +29,7 @@ _WORDING = {
 
 
 def printed(*results: Result) -> str:
-    """What the user of these programs sees, as Windows words it."""
+    """The output that the user of these programs sees, as Windows words it."""
     text = "".join(each.stdout + each.stderr for each in results)
     for of_wine, of_microsoft in _WORDING.items():
         text = text.replace(of_wine, of_microsoft)

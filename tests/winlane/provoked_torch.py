@@ -42,7 +42,7 @@ class Session:
 
 
 def logs(machine: Machine, session: Session) -> dict[str, str]:
-    """What each program of the session printed."""
+    """The output of each program of the session."""
     more = (*session.packages, WHEELS["msvc-runtime-new"], WHEELS["numpy"])
     seed = prepare(machine, Fault("", "", nothing, triton=None, torch=None, more=more))
     for dll in seed.env.site_packages.glob("*140*.dll"):

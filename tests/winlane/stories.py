@@ -86,7 +86,7 @@ class Story:
 
 
 def steady(text: str) -> str:
-    """What differs from run to run, made the same: times, names made of them, free memory."""
+    """A text with all that differs from run to run made the same: times, names, free memory."""
     text = re.sub(r"\b\d+(\.\d+)? s\b", "N s", text)
     text = re.sub(r"[\d.]+ GiB free", "N GiB free", text)
     return re.sub(r"\b\d{6}-\d{6}-\d{6}\b", "JOURNAL", text)
@@ -106,7 +106,7 @@ def _left_out(line: str) -> str:
 
 
 def skeleton(text: str) -> list[str]:
-    """What of a page stays while the wording of the product changes: commands, statuses, ids."""
+    """The parts of a page that stay while the wording changes: commands, statuses, ids."""
     kept = re.compile(
         r"# .*|[C$].*> .*|\$ .*|Exit status \d+|(?:problem|warning)\b.*\[[a-z0-9-]+\]|Proven:.*|refused:.*"
     )
@@ -214,7 +214,7 @@ def planned(machine: Machine) -> Story:
 
 
 def _launcher(machine: Machine) -> str:
-    """What pip puts on PATH as tritonwin.exe."""
+    """The tritonwin.exe that pip puts on PATH."""
     words, _ = tool_command(machine.lane, ())
     return f"@{subprocess.list2cmdline([words[0], '-B', *words[1:]])} %*\r\n"
 
@@ -248,7 +248,7 @@ def received(sent: Path) -> Story:
 
 
 def wheels(lane: Lane, machine: Machine, folder: Path) -> Path:
-    """What the repair takes: real wheels, and a stand-in for torch's CUDA build."""
+    """The wheels of the repair: real ones, and a stand-in for torch's CUDA build."""
     folder.mkdir()
     for file in Packages(lane.cache).wheels("3.12", ("triton-3.8", "pip")).glob("*.whl"):
         shutil.copyfile(file, folder / file.name)

@@ -176,7 +176,7 @@ SHOW = "import os; print(repr(os.environ.get('MAX_JOBS')), repr(os.environ.get('
 
 
 def test_the_known_one_liner_stores_a_blank(machine: Machine) -> None:
-    """What instructions on the net say; cmd itself shows that it is wrong."""
+    """A line from instructions on the net; cmd itself shows that it is wrong."""
     python = machine.lane.tool.python
     line = f'set MAX_JOBS=1 && set BUILD_TARGET=cuda && "{python}" -c "{SHOW}"'
     done = machine.start(f'cmd /d /s /c "{line}"').check()
@@ -367,7 +367,7 @@ print(json.dumps({
 
 
 def nvcc(machine: Machine, cuda: str, *names: str) -> dict[str, str]:
-    """What NVIDIA's nvcc.exe says, and under "newest" the compiler that its headers accept.
+    """The output of NVIDIA's nvcc.exe, and under "newest" the compiler that its headers accept.
 
     The stand-in for cl.exe answers nvcc's questions as Microsoft's would: with its version.
     """

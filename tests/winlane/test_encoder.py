@@ -18,7 +18,7 @@ SHARED = {75: 65_536, 80: 166_912, 86: 101_376, 89: 101_376, 90: 232_448, 100: 2
 
 
 def compiled(made: Environment, machine: Machine, *words: str) -> set[tuple[int, str]]:
-    """What was compiled; it fits the architecture and uses its tensor cores where it has them."""
+    """The compiled kernels; they fit the architecture and use its tensor cores where it has them."""
     source = {"PYTHONPATH": machine.lane.drives.windows(CHECKOUT / "encoder" / "src")}
     done = made.run(str(PROGRAM), *words, env=source, timeout=500).check()
     said = [json.loads(line) for line in done.stdout.splitlines()]

@@ -1,4 +1,4 @@
-"""What only shows inside Windows: our own unit tests there, facts held to other readings, bad targets."""
+"""Tests inside Windows: our own unit tests there, facts held to other readings, bad targets."""
 
 from __future__ import annotations
 

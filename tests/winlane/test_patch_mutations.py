@@ -137,7 +137,7 @@ def _triton(machine: Machine, case: Seen) -> Environment:
 
 
 def _failure(made: Environment, case: Seen) -> str:
-    """What the stage fails with, or gives; empty where it is as it should be."""
+    """The error or result of the stage; empty where it is as it should be."""
     said = overlay.run(made, *case.before, case.stage, **case.env)
     for stage in case.before:
         assert "ok" in said[stage], said[stage]

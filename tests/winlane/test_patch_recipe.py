@@ -1,4 +1,4 @@
-"""What docs/patch/recipe.md says of the widely known seven fixes, on the version they were made for.
+"""The claims of docs/patch/recipe.md on the seven known fixes, on the version they were made for.
 
 Fixes 1 to 5 in their effect on a machine without a CUDA toolkit; 6 and 7 are about other programs.
 """

@@ -46,7 +46,7 @@ def test_the_stories_go_as_the_pages_say(lane: Lane, tmp_path: Path) -> None:
 
 
 def first(printed: str) -> tuple[str, str]:
-    """How sure the first problem is, and its id."""
+    """The certainty of the first problem, and its id."""
     found = re.search(r"^(problem[a-z, ]*?)(?:: .*|  )\[([a-z0-9-]+)\]$", printed, re.MULTILINE)
     assert found, printed
     return found[1], found[2]

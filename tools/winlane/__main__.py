@@ -3,8 +3,6 @@
 python -m winlane setup                       fetch and build all that the lane needs
 python -m winlane run [--kind K] [--with PKG]... VERSION ARGS...
                                               python.exe ARGS in a new environment
-python -m winlane wine PROGRAM ARGS...        any Windows program
-python -m winlane status                      what is there, how big, what can compile
 python -m winlane stop                        end the Wine of every prefix that nobody uses
 """
 
@@ -15,8 +13,6 @@ import sys
 
 from winlane import Lane, LaneError, LaneUnavailable, Machine, TimedOut, prefix, wine
 from winlane.cache import Cache, say
-from winlane.linux_pythons import linux_headers
-from winlane.process import Result
 from winlane.pythons import Pythons
 from winlane.resources import PYTHONS
 
@@ -28,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
         prog="winlane", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("setup", "status", "stop"):
+    for name in ("setup", "stop"):
         verbs.add_parser(name)
     run = verbs.add_parser("run")
     run.add_argument("--kind", default="full")
@@ -37,9 +33,6 @@ def main(argv: list[str] | None = None) -> int:
     run.add_argument("--timeout", type=float, default=600)
     run.add_argument("version", choices=PYTHONS)
     run.add_argument("args", nargs=argparse.REMAINDER)
-    program = verbs.add_parser("wine")
-    program.add_argument("--timeout", type=float, default=600)
-    program.add_argument("args", nargs=argparse.REMAINDER)
     chosen = parser.parse_args(argv)
     try:
         return _VERBS[chosen.verb](chosen)
@@ -66,26 +59,11 @@ def run_python(chosen: argparse.Namespace) -> int:
         if chosen.gpu:
             machine.gpu(cc=chosen.gpu)
         made = machine.environment(chosen.version, chosen.kind, chosen.packages)
-        return _show(made.run(*chosen.args, timeout=chosen.timeout))
-
-
-def run_wine(chosen: argparse.Namespace) -> int:
-    with Lane.ready() as lane, Machine(lane) as machine:
-        return _show(machine.wine(*chosen.args, timeout=chosen.timeout))
-
-
-def status(_: argparse.Namespace) -> int:
-    cache = Cache.open()
-    print(f"root     {cache.root}")
-    for place in sorted(path for path in cache.root.iterdir() if path.is_dir()):
-        size = prefix.size_of(place) / 2**20
-        if size >= 1:
-            print(f"{size:7.0f} MiB  {place.name}")
-    for version, python in PYTHONS.items():
-        headers = linux_headers(version)
-        compiles = f"compiles with {headers}" if headers else "no Linux headers: fetched if need be"
-        print(f"CPython  {python.full:8} {compiles}")
-    return 0
+        result = made.run(*chosen.args, timeout=chosen.timeout)
+    sys.stdout.write(result.stdout)
+    sys.stderr.write(result.stderr)
+    # Linux passes eight bits on; an NTSTATUS must not come out as success
+    return result.returncode if result.returncode < 256 else 1
 
 
 def stop(_: argparse.Namespace) -> int:
@@ -101,14 +79,7 @@ def stop(_: argparse.Namespace) -> int:
     return 0
 
 
-def _show(result: Result) -> int:
-    sys.stdout.write(result.stdout)
-    sys.stderr.write(result.stderr)
-    # Linux passes eight bits on; an NTSTATUS must not come out as success
-    return result.returncode if result.returncode < 256 else 1
-
-
-_VERBS = {"setup": setup, "run": run_python, "wine": run_wine, "status": status, "stop": stop}
+_VERBS = {"setup": setup, "run": run_python, "stop": stop}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -32,8 +32,13 @@ class Toolkit:
 
 
 def install(
-    host: Host, layout: str, version: str, environment: Environment | None, root: str | None
+    host: Host,
+    layout: str = "system",
+    version: str = "12.8",
+    environment: Environment | None = None,
+    root: str | None = None,
 ) -> Toolkit:
+    """`environment` for the layouts pip-cu12, pip-cu13 and conda; sets no variable."""
     if layout == "system":
         base = rf"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v{version}"
         place = _Place(host, root or base, version)

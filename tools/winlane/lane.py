@@ -18,7 +18,7 @@ from winlane.errors import LaneError
 from winlane.kinds import Builder
 from winlane.mingw import Mingw
 from winlane.packages import Packages, find_uv
-from winlane.process import BASE_VARIABLES, Options, Result, home_variables, launch, merged
+from winlane.process import BASE_VARIABLES, Options, Result, Session, home_variables, merged
 from winlane.pythons import Pythons
 from winlane.resources import TOOL_PACKAGES, TOOL_PYTHON
 from winlane.windows_paths import Drives
@@ -78,7 +78,7 @@ class Lane:
     def start(self, command: str, **options: Unpack[Options]) -> Result:
         """Run a Windows command line in the bare Windows session, `env` laid over it."""
         variables = merged(BASE_VARIABLES, home_variables(self.profile, self.user))
-        return launch(self.wine, self.prefix.path, self.drives, command, variables, options)
+        return Session(self.wine, self.prefix.path, self.drives, variables).run(command, options)
 
     @property
     def user(self) -> str:

@@ -7,22 +7,21 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winlane import cuda_toolkit
 from winlane.cache import copy_tree, replace_file
-from winlane.cuda_toolkit import Toolkit
 from winlane.environment import Environment
 from winlane.fakes import Fakes
 from winlane.lane import Lane
-from winlane.microsoft import COMPONENTS, Microsoft, VisualStudio
-from winlane.process import BASE_VARIABLES, Options, Result, begun, home_variables, launch, merged
+from winlane.microsoft import Microsoft
+from winlane.process import BASE_VARIABLES, Options, Result, Session, home_variables, merged
 from winlane.pythons import distribution
 from winlane.registry import Registry
 from winlane.tool import tool_command
 from winlane.windows_paths import Drives
-from winlane.wine import Wine
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -48,7 +47,10 @@ class Machine:
     def __post_init__(self) -> None:
         self.registry = Registry(self.lane.tool)
         self.fakes = Fakes(self.lane.cache, self.lane.wine)
-        self._microsoft = Microsoft(self)
+        microsoft = Microsoft(self)
+        self.visual_studio = microsoft.visual_studio
+        self.windows_sdk = microsoft.windows_sdk
+        self.cuda_toolkit = partial(cuda_toolkit.install, self)
         self._profile = self.lane.profile
         self.drives.linux(rf"{self._profile}\AppData\Local\Temp").mkdir(parents=True, exist_ok=True)
 
@@ -193,54 +195,24 @@ class Machine:
             self.registry.set(_SHELL_FOLDERS, value, rf"{self._profile}\{folder}", "REG_EXPAND_SZ")
         return self._profile
 
-    # -- toolchains
-
-    def visual_studio(
-        self,
-        year: str = "2022",
-        edition: str = "BuildTools",
-        toolset: str = "14.44.35207",
-        components: Sequence[str] = COMPONENTS,
-        *,
-        english: bool = True,
-    ) -> VisualStudio:
-        """One more installation. Without the VC.Tools component it has no compiler."""
-        return self._microsoft.visual_studio(year, edition, toolset, components, english=english)
-
-    def windows_sdk(self, version: str = "10.0.22621.0", without: Sequence[str] = ()) -> str:
-        """One more SDK version, headers, libraries and registry; `without` leaves out parts."""
-        return self._microsoft.windows_sdk(version, without)
-
-    def cuda_toolkit(
-        self,
-        layout: str = "system",
-        version: str = "12.8",
-        environment: Environment | None = None,
-        root: str | None = None,
-    ) -> Toolkit:
-        """`environment` for the layouts pip-cu12, pip-cu13 and conda; sets no variable."""
-        return cuda_toolkit.install(self, layout, version, environment, root)
-
     # -- programs
 
     def start(self, command: str, **options: Unpack[Options]) -> Result:
-        return launch(*self._session(command, options))
+        return self._session(options).run(command, options)
 
     @contextmanager
     def begin(self, command: str, **options: Unpack[Options]) -> Iterator[subprocess.Popen[bytes]]:
         """The program while it runs; killed with the block, and all that it started."""
-        with begun(*self._session(command, options)) as (process, _):
+        with self._session(options).begun(command, options) as (process, _):
             yield process
 
-    def _session(
-        self, command: str, options: Options
-    ) -> tuple[Wine, Path, Drives, str, dict[str, str], Options]:
+    def _session(self, options: Options) -> Session:
         self.registry.flush()
         options.setdefault("cwd", self._profile)
         user = home_variables(self._profile, self.lane.user)
-        variables = merged(BASE_VARIABLES, user, self._search_path(), self.variables)
-        prefix = self.lane.prefix.path
-        return self.lane.wine, prefix, self.drives, command, variables, options
+        path = {"Path": ";".join([*self.path_entries, BASE_VARIABLES["Path"]])}
+        variables = merged(BASE_VARIABLES, user, path, self.variables)
+        return Session(self.lane.wine, self.lane.prefix.path, self.drives, variables)
 
     def wine(self, *args: str, **options: Unpack[Options]) -> Result:
         """Any Windows program, found as CreateProcess finds it."""
@@ -251,9 +223,6 @@ class Machine:
         words, extra = tool_command(self.lane, args)
         options["env"] = {**extra, **(options.get("env") or {})}
         return self.start(subprocess.list2cmdline(words), **options)
-
-    def _search_path(self) -> dict[str, str]:
-        return {"Path": ";".join([*self.path_entries, BASE_VARIABLES["Path"]])}
 
     # -- the end of the test
 

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from winlane.fakes import Fakes
 from winlane.registry import Registry
+from winlane.resources import HERE
 
 PROGRAMS_X86 = r"C:\Program Files (x86)"
 KITS = rf"{PROGRAMS_X86}\Windows Kits\10"
@@ -32,6 +33,9 @@ _LIBRARIES = (
     "libcpmt.lib",
     "oldnames.lib",
 )
+
+
+_VCVARSALL = HERE / "windows" / "vcvarsall.bat"
 
 
 class Host(Protocol):
@@ -93,8 +97,15 @@ class Microsoft:
     _sdks: list[str] = field(default_factory=list)
 
     def visual_studio(
-        self, year: str, edition: str, toolset: str, components: Sequence[str], *, english: bool
+        self,
+        year: str = "2022",
+        edition: str = "BuildTools",
+        toolset: str = "14.44.35207",
+        components: Sequence[str] = COMPONENTS,
+        *,
+        english: bool = True,
     ) -> VisualStudio:
+        """One more installation. Without the VC.Tools component it has no compiler."""
         studio = VisualStudio(year, edition, toolset, tuple(components), english)
         if any(component.startswith(VC_TOOLS) for component in components):
             self._toolset(studio)
@@ -105,8 +116,12 @@ class Microsoft:
         self._describe()
         return studio
 
-    def windows_sdk(self, version: str, without: Sequence[str] = ()) -> str:
-        """`without` leaves out parts: "ucrt", "um", "shared". Returns the kits' folder."""
+    def windows_sdk(self, version: str = "10.0.22621.0", without: Sequence[str] = ()) -> str:
+        """One more SDK version, headers, libraries and registry; the kits' folder.
+
+        Args:
+            without: parts to leave out: "ucrt", "um", "shared".
+        """
         place = self.host.place
         headers = {"ucrt": ("stdio.h", "stdlib.h", "corecrt.h", "crtdbg.h"), "um": ("Windows.h",),
                    "shared": ("winerror.h",)}  # fmt: skip
@@ -202,37 +217,18 @@ class Microsoft:
                 "UniversalCRTSdkDir": KITS + "\\",
                 "UCRTVersion": sdk,
             }
-        lines = [
-            "@echo off",
-            "set TARGET=",
-            "set TOOLSET=",
-            "set WANTED=",
-            *(f'if "%1"=="{word}" set TARGET=x64' for word in ("x64", "amd64", "x86_amd64")),
-            *(f'if "%1"=="{word}" set TARGET=x86' for word in ("x86", "amd64_x86", "x64_x86")),
-            'if "%TARGET%"=="" goto usage',
-            # cmd parts words at the equals sign
-            'if "%2"=="-vcvars_ver" set WANTED=%3',
-            f'if "%WANTED%"=="" set TOOLSET={max(there, key=_numbers)}',
-            *(f'if "%WANTED%"=="{v}" set TOOLSET={v}' for v in there),
-            *(f'if "%WANTED%"=="{v.rpartition(".")[0]}" set TOOLSET={v}' for v in there),
-            'if "%TOOLSET%"=="" goto unknown',
-            *(f'set "{name}={value}"' for name, value in settings.items()),
-            "set TARGET=",
-            "set TOOLSET=",
-            "set WANTED=",
-            "echo **********************************************************************",
-            f"echo ** Visual Studio {studio.year} Developer Command Prompt v{studio.version}",
-            f"echo [vcvarsall.bat] Environment initialized for: '{'%1'}'",
-            "exit /b 0",
-            ":unknown",
-            "echo [ERROR:vcvars.bat] Toolset directory for version '%WANTED%' was not found.",
-            "exit /b 0",
-            ":usage",
-            "echo [ERROR:vcvarsall.bat] Error in script usage. The correct usage is:",
-            "echo     vcvarsall.bat [arch]",
-            "exit /b 1",
-        ]
-        return "".join(f"{line}\r\n" for line in lines)
+        toolsets = ((word, v) for v in there for word in dict.fromkeys((v, v.rpartition(".")[0])))
+        fields = {
+            "newest": max(there, key=_numbers),
+            "toolsets": "\n".join(f'if "%WANTED%"=="{w}" set TOOLSET={v}' for w, v in toolsets),
+            "settings": "\n".join(f'set "{n}={value}"' for n, value in settings.items()),
+            "year": studio.year,
+            "version": studio.version,
+        }
+        text = _VCVARSALL.read_text("ascii")
+        for name, value in fields.items():
+            text = text.replace(f"@{name}@", value)
+        return text.replace("\n", "\r\n")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import select
 import shutil
 import subprocess
@@ -158,16 +157,3 @@ def provide_template(cache: Cache, wine: Wine) -> Path:
         shutil.copy(Mingw(cache, wine).program(_LAUNCHER, "launch.exe"), lane)
 
     return cache.product(name, build, "making the Wine prefix (10 to 20 s)")
-
-
-def size_of(path: Path) -> int:
-    """Bytes below `path`, linked files counted where they are found first."""
-    seen: set[int] = set()
-    total = 0
-    for folder, _, names in os.walk(path):
-        for name in names:
-            status = Path(folder, name).lstat()
-            if status.st_ino not in seen:
-                seen.add(status.st_ino)
-                total += status.st_blocks * 512
-    return total

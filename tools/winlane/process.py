@@ -98,59 +98,55 @@ def home_variables(profile: str, user: str) -> dict[str, str]:
     }
 
 
-def launch(
-    wine: Wine,
-    prefix: Path,
-    drives: Drives,
-    command: str,
-    variables: Mapping[str, str],
-    options: Options,
-) -> Result:
-    """`command` is a Windows command line."""
-    sent = options.get("input")
-    data = sent.encode("utf-8") if isinstance(sent, str) else sent
-    with begun(wine, prefix, drives, command, variables, options) as (process, status):
-        out, err = _communicate(process, data, options.get("timeout", 300), command)
-        try:
-            code = int(status.read_text())
-        except FileNotFoundError:
-            raise LaneError(f"{command} did not start: {_text(out + err).strip()}") from None
-    return Result(code, _text(out), _text(err))
+@dataclass(frozen=True)
+class Session:
+    """A Windows that programs are started in; `prefix` is Wine's folder."""
 
+    wine: Wine
+    prefix: Path
+    drives: Drives
+    variables: Mapping[str, str]
 
-@contextlib.contextmanager
-def begun(
-    wine: Wine,
-    prefix: Path,
-    drives: Drives,
-    command: str,
-    variables: Mapping[str, str],
-    options: Options,
-) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """The program while it runs, and the file that will hold its status; killed with the block."""
-    variables = merged(variables, options.get("env"))
-    folder = options.get("cwd") or r"C:\lane"
-    cwd = folder if isinstance(folder, str) else drives.windows(folder)
-    sent = options.get("input")
-    with tempfile.TemporaryDirectory(prefix="winlane-", dir=prefix / "requests") as scratch:
-        request = Path(scratch) / "request"
-        block = [f"{name}={variables[name]}" for name in sorted(variables, key=str.upper)]
-        request.write_bytes("\0".join([cwd, command, *block, "", ""]).encode("utf-16-le"))
-        process = subprocess.Popen(
-            [wine.loader, r"C:\lane\launch.exe", drives.windows(request)],
-            env=wine.unix_environment(prefix),
-            stdin=subprocess.DEVNULL if sent is None else subprocess.PIPE,
-            # python.exe dies at start when its stdout is a regular file: always pipes
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        with process:
+    def run(self, command: str, options: Options) -> Result:
+        """Run a Windows command line."""
+        sent = options.get("input")
+        data = sent.encode("utf-8") if isinstance(sent, str) else sent
+        with self.begun(command, options) as (process, status):
+            out, err = _communicate(process, data, options.get("timeout", 300), command)
             try:
-                yield process, Path(f"{request}.rc")
-            finally:
-                if process.poll() is None:  # what it left behind is its own affair
-                    _kill(process)
+                code = int(status.read_text())
+            except FileNotFoundError:
+                raise LaneError(f"{command} did not start: {_text(out + err).strip()}") from None
+        return Result(code, _text(out), _text(err))
+
+    @contextlib.contextmanager
+    def begun(
+        self, command: str, options: Options
+    ) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+        """The program while it runs, killed with the block; the file that will hold its status."""
+        variables = merged(self.variables, options.get("env"))
+        folder = options.get("cwd") or r"C:\lane"
+        cwd = folder if isinstance(folder, str) else self.drives.windows(folder)
+        sent = options.get("input")
+        with tempfile.TemporaryDirectory(prefix="winlane-", dir=self.prefix / "requests") as made:
+            request = Path(made) / "request"
+            block = [f"{name}={variables[name]}" for name in sorted(variables, key=str.upper)]
+            request.write_bytes("\0".join([cwd, command, *block, "", ""]).encode("utf-16-le"))
+            process = subprocess.Popen(
+                [self.wine.loader, r"C:\lane\launch.exe", self.drives.windows(request)],
+                env=self.wine.unix_environment(self.prefix),
+                stdin=subprocess.DEVNULL if sent is None else subprocess.PIPE,
+                # python.exe dies at start when its stdout is a regular file: always pipes
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+            with process:
+                try:
+                    yield process, Path(f"{request}.rc")
+                finally:
+                    if process.poll() is None:  # what it left behind is its own affair
+                        _kill(process)
 
 
 def _communicate(

@@ -16,7 +16,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from winlane import pe
+import pefile
+
 from winlane.cache import Cache, fingerprint
 from winlane.errors import LaneError
 from winlane.headers import provide
@@ -82,7 +83,8 @@ class Pythons:
 
     def _import_library(self, dll: Path, library: Path) -> None:
         definition = library.with_suffix(".def")
-        names = "".join(f"{name}\n" for name in pe.exports(dll))
+        with pefile.PE(str(dll)) as image:
+            names = "".join(f"{e.name.decode()}\n" for e in image.DIRECTORY_ENTRY_EXPORT.symbols)
         definition.write_text(f"LIBRARY {dll.name}\nEXPORTS\n{names}")
         # or its hundreds of temporary files lie in the current folder meanwhile
         aside = ("--temp-prefix", library.with_suffix(""))

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # pytest brings tomli there
-    import tomli as tomllib
+from tritonwin.system import toml
 
 HERE = Path(__file__).resolve().parent
 
@@ -29,11 +25,7 @@ class Distribution:
         return self.version.replace(".", "")
 
 
-def _load() -> dict[str, Any]:
-    return tomllib.loads((HERE / "resources.toml").read_text("utf-8"))
-
-
-_DATA = _load()
+_DATA: dict[str, Any] = toml.loads((HERE / "resources.toml").read_text("utf-8"))
 DEBIAN_PACKAGES: tuple[str, ...] = tuple(_DATA["debian"]["packages"])
 PYTHONS: dict[str, Distribution] = {
     version: Distribution(version, **entry) for version, entry in _DATA["python"].items()

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import shutil
-import ssl
 import sys
-import urllib.request
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from http.client import HTTPResponse
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO
 
+from tritonwin.support.download import RangedFile
 from winlane.cache import Cache, fingerprint
 from winlane.wine import run
 
@@ -32,7 +29,6 @@ _PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_27_x86_64", "manylinux_2_28_x
 _SUFFIXES = {".py", ".c", ".h", ".cpp", ".txt"}
 _CUDA_HEADERS = "triton/backends/nvidia/include/"  # of which driver.c wants this one:
 _CUDA_HEADER = f"{_CUDA_HEADERS}cuda.h"
-_BLOCK = 256 * 1024
 # the fork's own files, in an environment that gets upstream's sources: upstream has none of them
 _FORKS_OWN = ("runtime/tcc", "_C", "backends/nvidia/lib", "backends/nvidia/include")
 
@@ -55,7 +51,7 @@ class Upstream:
     def _sources(self, requirement: str, python: str, platforms: Sequence[str]) -> Path:
         def build(folder: Path) -> None:
             url = address(requirement, python, platforms, folder)
-            with zipfile.ZipFile(RemoteFile(url)) as wheel:
+            with zipfile.ZipFile(remote(url)) as wheel:
                 for member in wheel.infolist():
                     if _wanted(member.filename):
                         wheel.extract(member, folder)
@@ -66,6 +62,12 @@ class Upstream:
             build,
             f"fetching the sources of {requirement}",
         )
+
+
+def remote(url: str) -> BinaryIO:
+    """A wheel on a server, of which the read parts alone are fetched."""
+    # a zip's reader wants as many bytes as it asked for
+    return io.BufferedReader(RangedFile(url, most=2**30, timeout=600), 2**18)
 
 
 def lay_over(sources: Path, site_packages: Path) -> None:
@@ -100,56 +102,3 @@ def address(requirement: str, python: str, platforms: Sequence[str], folder: Pat
     url: str = json.loads(report.read_text("utf-8"))["install"][0]["download_info"]["url"]
     report.unlink()
     return url
-
-
-class RemoteFile(io.RawIOBase):
-    """A file on a server that gives ranges of it; what was fetched is kept."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        # pip's own choice of certificates, where a network has some of its own
-        self._tls = ssl.create_default_context(cafile=os.environ.get("PIP_CERT"))
-        self._blocks: dict[int, bytes] = {}
-        self._position = 0
-        with self._open({}, "HEAD") as answer:
-            self._length = int(answer.headers["Content-Length"])
-
-    def _open(self, headers: dict[str, str], method: str = "GET") -> HTTPResponse:
-        request = urllib.request.Request(self._url, headers=headers, method=method)  # noqa: S310 - from pip
-        return cast(HTTPResponse, urllib.request.urlopen(request, timeout=120, context=self._tls))  # noqa: S310
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._length}[whence]
-        self._position = base + offset
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def read(self, size: int = -1) -> bytes:
-        end = self._length if size < 0 else min(self._position + size, self._length)
-        first, last = self._position // _BLOCK, max(end - 1, 0) // _BLOCK
-        self._fetch(first, last)
-        data = b"".join(self._blocks[n] for n in range(first, last + 1))
-        start = self._position - first * _BLOCK
-        piece = data[start : start + max(end - self._position, 0)]
-        self._position += len(piece)
-        return piece
-
-    def _fetch(self, first: int, last: int) -> None:
-        missing = [n for n in range(first, last + 1) if n not in self._blocks]
-        if not missing:
-            return
-        first, last = missing[0], missing[-1]
-        span = f"bytes={first * _BLOCK}-{min((last + 1) * _BLOCK, self._length) - 1}"
-        with self._open({"Range": span}) as answer:
-            data = answer.read()
-        for n in range(first, last + 1):
-            start = (n - first) * _BLOCK
-            self._blocks[n] = data[start : start + _BLOCK]

@@ -57,10 +57,6 @@ def _ref(context: click.Context, option: click.Parameter, value: str | None) -> 
     return value
 
 
-def _whole(high: int, unit: str, example: str) -> Number:
-    return Number(1, high, unit=unit, example=example, whole=True)
-
-
 # What decides otherwise than the plan would; the names are those of `Order`.
 _ORDER_OPTIONS = (
     click.option("--version", callback=_version, metavar="V", help="Build this version."),
@@ -70,16 +66,12 @@ _ORDER_OPTIONS = (
     click.option("--cuda", metavar="DIR|V", help="This CUDA toolkit; or: assembled."),
     click.option("--msvc", metavar="V", help="This MSVC toolset: 14.44."),
     click.option("--cpp-standard", "cpp", type=click.Choice(["17", "20"]), help="C++ standard."),
-    click.option(
-        "--jobs", type=_whole(1024, "compilers", "4"), metavar="N", help="Compilers at once."
-    ),
-    click.option(
-        "--nvcc-threads", type=_whole(64, "threads", "2"), metavar="N", help="Of each nvcc."
-    ),
+    click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Compilers at once."),
+    click.option("--nvcc-threads", type=click.IntRange(1, 64), metavar="N", help="Of each nvcc."),
     click.option(
         "--memory-per-job",
         "gib_per_job",
-        type=Number(0.1, 256, unit="GiB", example="6.5"),
+        type=Number(0.1, 256),
         metavar="GIB",
         help="Plan with this peak of a compiler.",
     ),

@@ -19,19 +19,15 @@ if TYPE_CHECKING:
     from tritonwin.facts.records import Facts
     from tritonwin.system.host import Host
 
-    # subscripts that older versions of click do not take
-    Floats = click.ParamType[float]
-    Integers = click.ParamType[int]
+    Integers = click.ParamType[int]  # a subscript that older versions of click do not take
 else:
-    Floats = Integers = click.ParamType
+    Integers = click.ParamType
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 _NO_VALUE = re.compile("--[a-z-]+=")
 _LEAST_ARCH, _MOST_ARCH = 50, 999  # compute capability 5.0 and what has three digits
-_PLAIN = re.compile(r"[+-]?\d{1,15}(\.\d{0,15})?", re.ASCII)
-_WHOLE = re.compile(r"[+-]?\d{1,15}", re.ASCII)
 # what people copy: 8.9 from NVIDIA's tables, sm_89 from messages of compilers
 _ARCH = re.compile(r"(?:sm_?|compute_?)?(\d{1,2})\.?(\d)", re.ASCII)
 
@@ -139,43 +135,15 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class Number(Floats):
-    """A number between two bounds, in plain decimals, with the unit that it is counted in.
-
-    Attributes:
-        example: a sensible value, for the message.
-    """
-
-    name = "number"
-
-    def __init__(
-        self, low: float, high: float, *, unit: str, example: str, whole: bool = False
-    ) -> None:
-        self._low, self._high = low, high
-        self._unit, self._example = unit, example
-        self._form = _WHOLE if whole else _PLAIN
-        self._make: type[int] | type[float] = int if whole else float
+class Number(click.FloatRange):
+    """A number between two bounds. "nan", which lies beyond neither, is refused."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The number.
-
-        Raises:
-            click.BadParameter: another word, or out of bounds.
-        """
-        if not isinstance(value, str):
-            return value  # type: ignore[no-any-return] # a default, or what was read before
-        text = value.strip()
-        number = self._make(text) if self._form.fullmatch(text) else None
-        if number is None or not self._low <= number <= self._high:
-            whole = "a whole number of " if self._make is int else "a number of "
-            self.fail(
-                f"{value!r} cannot be used: it takes {whole}{self._unit} from {self._low:g} to"
-                f" {self._high:g}, such as {self._example}",
-                param,
-                ctx,
-            )
+        number: float = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value!r} is not a number.", param, ctx)
         return number
 
 
@@ -276,7 +244,7 @@ def target_options(command: Command) -> Command:
     for option in (
         click.option(
             "--timeout",
-            type=Number(1, 3600, unit="seconds", example="60"),
+            type=Number(1, 3600),
             default=30.0,
             metavar="SECONDS",
             help="Time limit for each program of the target (default 30).",

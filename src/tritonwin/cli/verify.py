@@ -47,7 +47,7 @@ _STATUS: dict[Verdict, Exit] = {
 )
 @click.option(
     "--rung-timeout",
-    type=Number(1, 7200, unit="seconds", example="600"),
+    type=Number(1, 7200),
     metavar="SECONDS",
     help="Give up on any rung after so long (default: its own limit, which --list shows).",
 )

@@ -18,7 +18,6 @@ from tritonwin.patch.engine import Flavour, RuleChoice, Verdict
 from tritonwin.patch.records import (
     FileEdit,
     FileRefusal,
-    FileReport,
     Misfit,
     PatchPlan,
     Report,
@@ -135,27 +134,14 @@ def _read(file: str, path: Path) -> SourceFile:
 # -- the state of the rules
 
 
-def examine(sources: TritonSources, manifest: Manifest | None = None) -> Report:
-    """The report on a Triton, from the structure of its sources alone.
-
-    Args:
-        manifest: what tritonwin wrote into it.
-    """
+def examine(sources: TritonSources) -> Report:
+    """The report on a Triton, from the structure of its sources alone."""
     parsed = {file: Source(f.text) for file, f in sources.files.items() if f.text is not None}
     return Report(
         package=str(sources.package),
         flavour=sources.flavour,
         version=sources.version,
         rules=tuple(_rule_report(rule, sources, parsed) for rule in RULES),
-        files=tuple(
-            FileReport(
-                file=file.file,
-                sha256=file.sha256,
-                known=file.releases,
-                ours=_is_ours(file, manifest),
-            )
-            for file in sources.files.values()
-        ),
     )
 
 

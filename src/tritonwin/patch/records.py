@@ -30,23 +30,6 @@ class RuleReport:
     reason: str  # why it stands so, in words
 
 
-@dataclass(frozen=True)
-class FileReport:
-    """One source file that rules are about.
-
-    Attributes:
-        sha256: of the bytes on disk; None: the file is too large to be read.
-        known: the releases that hold exactly this content ("3.6.0", "triton-windows 3.5.1.post24").
-            Empty: a future version, or somebody's edits.
-        ours: tritonwin wrote this content, from a known one.
-    """
-
-    file: str
-    sha256: str | None
-    known: tuple[str, ...]
-    ours: bool = False
-
-
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """The state of all rules in one Triton, in the order in which they are applied."""
@@ -55,7 +38,6 @@ class Report:
     flavour: Flavour
     version: str | None  # of Triton, as its __init__.py says
     rules: tuple[RuleReport, ...]
-    files: tuple[FileReport, ...]
 
     def of(self, *states: RuleState) -> tuple[RuleReport, ...]:
         return tuple(rule for rule in self.rules if rule.state in states)

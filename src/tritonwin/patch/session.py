@@ -276,7 +276,7 @@ class PatchSession:
     # -- what is told
 
     def _report(self) -> Report:
-        return examine(read_triton(self.package), self.manifest())
+        return examine(read_triton(self.package))
 
     def _outcome(
         self,

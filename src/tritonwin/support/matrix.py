@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Literal
 
 from packaging.version import Version
 
@@ -58,6 +59,12 @@ class Generation:
     fp8: bool = False
     advice: str | None = None  # what still works, where not everything does
 
+    def works(self, triton: str) -> Literal["whole", "partly", "not"]:
+        """The part of a Triton that works on such a GPU."""
+        if self.triton and fits(triton, self.triton):
+            return "whole"
+        return "partly" if self.triton_partly and fits(triton, self.triton_partly) else "not"
+
 
 @dataclass(frozen=True, kw_only=True)
 class NvccHost:
@@ -77,6 +84,13 @@ class Dtype:
     text: str
     source: str
     emulated: dict[str, str] = field(default_factory=dict)  # series -> first release
+
+    def emulated_by(self, release: str) -> bool:
+        """True for a release of triton-windows that converts it on older GPUs."""
+        version = parse(release)
+        newest = max(self.emulated.values(), key=Version, default="")
+        since = parse(self.emulated.get(series(release) or "", newest))
+        return version is not None and since is not None and version >= since
 
 
 @dataclass(frozen=True, kw_only=True)

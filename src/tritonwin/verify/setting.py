@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from packaging.version import Version
-
 from tritonwin.facts.records import Facts, Gpu
-from tritonwin.support import matrix, packages, versions
+from tritonwin.support import matrix, packages
 from tritonwin.support.versions import fits, older, parse
 from tritonwin.verify.records import Rung, RungResult, RungState
 
@@ -207,13 +205,12 @@ def _too_old(facts: Facts, capability: str, *, dots: bool) -> str | None:
     version = facts.triton.version if facts.triton else None
     if row is None or version is None or parse(version) is None:
         return None
-    whole = bool(row.triton and fits(version, row.triton))
-    partly = bool(row.triton_partly and fits(version, row.triton_partly))
-    if whole or (partly and not dots):
+    works = row.works(version)
+    if works == "whole" or (works == "partly" and not dots):
         return None
     reason = (
         f"dot products do not work on it with Triton {version}"
-        if partly
+        if works == "partly"
         else f"Triton {version} does not compile for it"
     )
     return f"{row.name} ({row.examples}): {reason}. {row.advice or ''}".strip()
@@ -226,12 +223,7 @@ def _no_dtype(facts: Facts, capability: str, name: str, here: str) -> str | None
     triton = facts.triton
     # with its post-release, which `triton.__version__` lacks
     owner = facts.distribution((triton and triton.distribution) or "")
-    version = parse((owner.version if owner else triton and triton.version) or "")
-    if version and any(
-        version >= Version(first)
-        for series, first in row.emulated.items()
-        if versions.series(str(version)) == series
-    ):
+    if row.emulated_by((owner.version if owner else triton and triton.version) or ""):
         return None
     needs = f"{name} needs compute capability {row.capability}"
     return f"{needs}, {here} {capability}: {row.text}"

@@ -102,7 +102,7 @@ def wine_tree(cache: Cache, table: Mapping[str, Any], folder: Path) -> None:
 
 
 def _shared_libraries(full: wine.Wine, trimmed: wine.Wine) -> None:
-    """What Wine's Linux side is linked with, less the C library: that is the machine's own."""
+    """The libraries of Wine's Linux side, less the C library: that is the machine's own."""
     users = [*(trimmed.dlls / "x86_64-unix").glob("*.so"), trimmed.loader, trimmed.server]
     environment = full.unix_environment(full.home)
     for user in users:

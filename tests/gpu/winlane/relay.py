@@ -95,7 +95,7 @@ class Relay:
 
 
 def functions(preprocessed: Iterable[str]) -> tuple[Function, ...]:
-    """What can be passed on, from the text of each cuda.h as the C preprocessor leaves it.
+    """The functions that can be passed on, from each cuda.h as the C preprocessor leaves it.
 
     Raises:
         ValueError: two headers disagree about a function's arguments.

@@ -127,7 +127,7 @@ def _linux_bench(run: Run, extra: Sequence[Path], only: Sequence[str]) -> dict[s
 
 
 def _pure_packages(run: Run) -> Path:
-    """What tritonwin needs, for Linux: linked out of the bundle, since it is pure Python."""
+    """The dependencies of tritonwin, for Linux: linked out of the bundle, since they are pure Python."""
     tool = run.scratch / "tool"
     if tool.exists():
         return tool

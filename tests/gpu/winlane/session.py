@@ -115,7 +115,7 @@ def linux_driver() -> str:
 
 
 def is_stand_in() -> bool:
-    """Whether the driver is the lane's, which computes nothing."""
+    """True for the lane's driver, which computes nothing."""
     return hasattr(ctypes.CDLL(linux_driver()), "tritonwin_stand_in")
 
 

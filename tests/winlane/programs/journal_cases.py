@@ -67,7 +67,7 @@ class Place:
         return describe_tree(self.target), registry_dump()
 
     def apply(self) -> None:
-        """What a repair does, with every operation of the journal."""
+        """A repair with every operation of the journal."""
         with Journal.begin(self.store, target=self.exe, title="repair") as journal:
             t = self.target
             journal.delete(t / "triton")

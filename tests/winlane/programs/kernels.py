@@ -8,7 +8,7 @@ import triton.language as tl
 
 
 class Tensor:
-    """What the launcher asks of an argument, and no more: no torch is needed."""
+    """An argument with all that the launcher asks of it: no torch is needed."""
 
     def __init__(self, dtype="fp32", length=4096):
         self.dtype = dtype

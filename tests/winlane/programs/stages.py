@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 
 class Tensor:
-    """What the launcher asks of an argument, and no more: no torch is needed."""
+    """An argument with all that the launcher asks of it: no torch is needed."""
 
     dtype = "fp32"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from tritonwin.facts.records import Facts
 from tritonwin.problems.check import (
     NotApplicable,
@@ -17,7 +15,7 @@ from tritonwin.problems.check import (
 )
 from tritonwin.problems.conditions import examined
 from tritonwin.problems.records import Certainty, Severity
-from tritonwin.support import matrix, versions
+from tritonwin.support import matrix
 from tritonwin.support.matrix import Generation
 from tritonwin.support.versions import fits, parse
 
@@ -76,11 +74,12 @@ def _shortcomings(
     if whole is None and partly is None:
         yield "error", "no Triton for Windows supports it"
         return
-    if version and partly and fits(version, partly):
+    works = generation.works(version) if version else None
+    if works == "partly":
         hint = f"; everything works with Triton {whole}" if whole else ""
         dots = "tensor-core and integer dot products do not"
         yield "warning", f"with Triton {version} simple kernels work, {dots}{hint}"
-    elif version and not fits(version, whole or partly or ""):
+    elif works == "not":
         yield "error", f"Triton {version} is installed, {whole or partly} is needed"
     for name, have, need in _torch_needs(facts, generation):
         yield "error", f"{name} {have} is installed, {need} is needed"
@@ -110,7 +109,7 @@ def fp8_missing(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     generation = _generation(facts)
     owner = facts.distribution(triton.distribution or "triton-windows")
-    if generation.fp8 or (owner and _emulates_fp8(owner.version)):
+    if generation.fp8 or (owner and matrix.load().dtype("fp8e4nv").emulated_by(owner.version)):
         return
     capability = nvidia_capability(facts)
     yield seen(
@@ -118,12 +117,3 @@ def fp8_missing(facts: Facts) -> Iterator[Seen]:
         f"and Triton {triton.version} does not emulate them",
         "GPU",
     )
-
-
-def _emulates_fp8(release: str) -> bool:
-    version, series = parse(release), versions.series(release)
-    if version is None or series is None:
-        return False
-    emulated = matrix.load().dtype("fp8e4nv").emulated
-    since = parse(emulated.get(series, max(emulated.values(), key=Version)))
-    return since is not None and version >= since
