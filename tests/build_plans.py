@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,11 +46,9 @@ def plan(root: Path, **fields: Any) -> BuildPlan:
     return replace(made, **fields)
 
 
-def laid_down(
-    root: Path, *, logins: Mapping[str, str] | None = None, edits: Any = (), **of_source: Any
-) -> BuildPlan:
+def laid_down(root: Path, *, edits: Any = (), **of_source: Any) -> BuildPlan:
     """The plan of a build below `root`, with its source in its folder."""
     made = plan(root, source=BuildSource(**of_source), edits=edits)
     made.layout.root.mkdir(parents=True, exist_ok=True)
-    source.prepare(made, NOBODY, Host.this_machine(), logins)
+    source.prepare(made, NOBODY, Host.this_machine())
     return made

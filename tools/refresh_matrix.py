@@ -27,7 +27,8 @@ from packaging.version import Version
 
 from tritonwin.facts.toolchain.cuda import banner_version
 from tritonwin.support import download, matrix
-from tritonwin.support.download import DownloadError, NotFoundError
+from tritonwin.support.addresses import DownloadError
+from tritonwin.support.download import NotFoundError
 from tritonwin.support.links import WheelLink
 from tritonwin.support.matrix import Matrix, Pair, Release
 from tritonwin.support.pip import Pip, configured_places

@@ -37,7 +37,7 @@ from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.explain import MAX_QUOTE, explain_stream
 from tritonwin.problems.explain.log_facts import SOURCE
-from tritonwin.support import archives, download, links, wheel_files, wheels
+from tritonwin.support import addresses, archives, links, wheel_files, wheels
 from tritonwin.system.codec import DecodeError, from_json, to_json
 
 SEEDS = Path(__file__).with_name("seeds")
@@ -108,9 +108,9 @@ def index(data: bytes) -> None:
     """Index pages, JSON lists, lists of addresses."""
     for base in ("https://index.example/simple/x/", ""):
         for link in links.read_list(_text(data), base, "list"):
-            download.is_trusted(link.location)
+            addresses.is_trusted(link.location)
             with contextlib.suppress(ValueError):
-                shown = download.without_secrets(link.location)
+                shown = addresses.without_secrets(link.location)
                 host = urlsplit(shown).netloc.replace(f"{TOKEN}@", "").lstrip("@")
                 assert "@" not in host
             if not link.local:

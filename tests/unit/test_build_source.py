@@ -28,8 +28,9 @@ from tritonwin.build.runner import RunContext
 from tritonwin.build.source import SourceCache, address_in
 from tritonwin.errors import UserError
 from tritonwin.support import archives
+from tritonwin.support.addresses import DownloadError
 from tritonwin.support.archives import Allowance, TooMuchError
-from tritonwin.support.download import DownloadError, NotFoundError
+from tritonwin.support.download import NotFoundError
 from tritonwin.system.host import Host
 
 FILES = {

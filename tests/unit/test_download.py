@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 from list_server import CERTIFICATE, ListServer, Reply, list_server
 
-from tritonwin.support import download
-from tritonwin.support.download import DownloadError, NotFoundError
+from tritonwin.support import addresses, download
+from tritonwin.support.addresses import DownloadError
+from tritonwin.support.download import NotFoundError
 
 CONTENT = b"wheel " * 1000
 SHA = hashlib.sha256(CONTENT).hexdigest()
@@ -147,7 +148,7 @@ def test_only_https(url: str) -> None:
     ],
 )
 def test_trusted_places(place: str, trusted: bool) -> None:
-    assert download.is_trusted(place) is trusted
+    assert addresses.is_trusted(place) is trusted
 
 
 @pytest.mark.parametrize(
@@ -197,8 +198,8 @@ def test_a_redirect_of_https_stays_https(to: str) -> None:
 
 
 def test_the_host_of_a_file_address_is_not_lost() -> None:
-    assert download.local_path("file://nas/share/x.whl") == Path("//nas/share/x.whl")
-    assert download.local_path("file://localhost/share/x.whl") == Path("/share/x.whl")
+    assert addresses.local_path("file://nas/share/x.whl") == Path("//nas/share/x.whl")
+    assert addresses.local_path("file://localhost/share/x.whl") == Path("/share/x.whl")
 
 
 @pytest.mark.parametrize(("path", "kind"), [("/404", NotFoundError), ("/410", NotFoundError), ("/500", DownloadError)])  # fmt: skip
@@ -283,7 +284,7 @@ def test_a_transfer_that_breaks_off(server: ListServer, tmp_path: Path, ranges: 
     ],
 )
 def test_addresses_are_shown_without_passwords(url: str, shown: str) -> None:
-    assert download.without_secrets(url) == shown
+    assert addresses.without_secrets(url) == shown
 
 
 @pytest.mark.parametrize(
@@ -291,11 +292,11 @@ def test_addresses_are_shown_without_passwords(url: str, shown: str) -> None:
 )
 def test_a_password_in_an_odd_place_is_not_shown(url: str) -> None:
     """Found by fuzzing."""
-    assert "word" not in download.without_secrets(url)
+    assert "word" not in addresses.without_secrets(url)
 
 
 def test_passwords_without_end_take_linear_time() -> None:
-    assert download.without_secrets("x://" + "a@//" * 200_000 + "b") == "//b"
+    assert addresses.without_secrets("x://" + "a@//" * 200_000 + "b") == "//b"
 
 
 def test_passwords_are_sent_and_never_shown(server: ListServer, address: str) -> None:
@@ -305,4 +306,4 @@ def test_passwords_are_sent_and_never_shown(server: ListServer, address: str) ->
     with pytest.raises(DownloadError) as error:
         download.read(f"{secret}/404")
     assert "p%40ss" not in str(error.value)
-    assert download.without_secrets("https://u:p@h.org/x#f") == "https://h.org/x#f"
+    assert addresses.without_secrets("https://u:p@h.org/x#f") == "https://h.org/x#f"

@@ -31,7 +31,7 @@ from tritonwin.support.install_plan import (
 from tritonwin.support.links import WheelLink
 from tritonwin.support.pip import Pip, PipError, Places, configured_places, dry_run, with_uv
 from tritonwin.support.sources import Sources
-from tritonwin.support.wheel_choice import Download
+from tritonwin.support.wheel_choice import FileSource
 
 
 @pytest.fixture
@@ -75,7 +75,6 @@ def test_a_wheel_and_what_it_lacks(target: TargetEnvironment, tmp_path: Path) ->
     found = ask(facts, target, Sources(lists=(str(wheels),), offline=True), "flash-attn")
     assert wanted(found) == [("flash-attn", "2.8.3+cu128torch2.9"), ("einops", "0.8.0")]
     assert [item.sha256 for item in found.downloads] == [sha256(flash), sha256(einops)]
-    assert [item.requested for item in found.downloads] == [True, False]
     assert found.complete
     assert target.files() == before
 
@@ -250,9 +249,9 @@ def test_no_index_and_no_file_from_an_untrusted_place(
     sources = Sources(lists=(str(tmp_path / "w"),), indexes=("http://example.org/simple",))
     seen: list[list[str]] = []
 
-    def fake(*args: object, options: list[str], **more: object) -> tuple[Download, ...]:
+    def fake(*args: object, options: list[str], **more: object) -> tuple[FileSource, ...]:
         seen.append(options)
-        return (Download(name="helper", version="1", location="http://h.org/h.whl", sha256=None),)
+        return (FileSource(name="helper", version="1", location="http://h.org/h.whl", sha256=None),)
 
     monkeypatch.setattr("tritonwin.support.install_plan.dry_run", fake)
     with pytest.raises(PipError, match="helper would come from http://"):

@@ -13,9 +13,9 @@ from tritonwin.facts.records import Facts
 from tritonwin.remedies.distributions import install_change
 from tritonwin.remedies.installed import leave_to_conda, of_the_base
 from tritonwin.remedies.plan import CannotRemedyError
-from tritonwin.support.wheel_choice import Download
+from tritonwin.support.wheel_choice import FileSource
 
-TORCH = Download(name="torch", version="2.9.1+cu130", location="torch.whl", sha256=None)
+TORCH = FileSource(name="torch", version="2.9.1+cu130", location="torch.whl", sha256=None)
 
 
 def having(prefix: Path, base: Path, installer: str = "pip", where: Path | None = None) -> Facts:

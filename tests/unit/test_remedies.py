@@ -52,7 +52,7 @@ from tritonwin.remedies.plan import (
 )
 from tritonwin.remedies.planner import PLAN
 from tritonwin.support import archives
-from tritonwin.support.download import DownloadError
+from tritonwin.support.addresses import DownloadError
 from tritonwin.support.sources import Sources
 from tritonwin.system.host import Environment
 from tritonwin.system.toml import read_resource

@@ -20,8 +20,8 @@ from wheel_files import make_wheel, sha256
 
 from tritonwin.remedies.target_pip import check_modules
 from tritonwin.support import wheel_files
+from tritonwin.support.addresses import DownloadError
 from tritonwin.support.chooser import SetChooser
-from tritonwin.support.download import DownloadError
 from tritonwin.support.lists import ListTable, PackageLists, Place
 from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_choice import WheelChoice

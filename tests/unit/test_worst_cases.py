@@ -29,7 +29,7 @@ from tritonwin.patch import engine
 from tritonwin.patch.rules import RULES
 from tritonwin.problems.checks.compiler import _cut_path
 from tritonwin.problems.explain import explain_stream
-from tritonwin.support import archives, download, links, wheel_files, wheels
+from tritonwin.support import addresses, archives, links, wheel_files, wheels
 
 GROWTH = 16
 MORE = 6  # of what linear time would be, on a busy machine; a square is GROWTH times as much
@@ -83,7 +83,7 @@ CASES: dict[str, tuple[Callable[[str], object], Make]] = {
         lists,
         lambda n: f'<base href="{"x/" * n}">' + '<a href="a.whl">' * n,
     ),
-    "address: passwords": (download.without_secrets, lambda n: "x://" + "a@//" * n),
+    "address: passwords": (addresses.without_secrets, lambda n: "x://" + "a@//" * n),
     "name: digits": (names, lambda n: f"a-{'1' * n}-py3-none-any.whl"),
     "name: dashes": (names, lambda n: "a-" * n + ".whl"),
     "log: escapes": (logs, lambda n: "\x1b[" * n),

@@ -99,7 +99,7 @@ def command(plan: BuildPlan, host: Host, scripts: Sequence[Path | str] = ()) -> 
     return Command(
         argv=(str(layout.python), *plan.command),
         folder=str(layout.source / plan.source.subfolder),
-        unset=(*NEVER, *plan.unset, *filter(None, [plan.source.login])),
+        unset=(*NEVER, *plan.unset),
         variables={
             "SOURCE_DATE_EPOCH": host.env.get("SOURCE_DATE_EPOCH") or _EPOCH,
             **checked(plan.environment),
@@ -122,7 +122,7 @@ def inherited(plan: BuildPlan, host: Host) -> dict[str, str]:
         UnfitEnvironmentError: it gave another one than the plan's.
     """
     gone = dict.fromkeys((*NEVER, *plan.unset))
-    data = merged(git.without_logins(host.env.data), gone, windows=plan.windows)
+    data = merged(host.env.data, gone, windows=plan.windows)
     toolset = plan.toolset
     if toolset and toolset.vcvarsall:
         data = capture(Path(toolset.vcvarsall), data, host, toolset=toolset.version)
@@ -241,8 +241,6 @@ def script(plan: BuildPlan, shell: Shell, host: Host, prepare: Sequence[str]) ->
             f"{shell} does not run a plan for {system}", "Take sh on Linux, cmd on Windows."
         )
     title = f"{plan.distribution or plan.recipe} {plan.version} for {plan.target}"
-    if plan.source.login:
-        title += f"; {plan.source.login} must hold USER:TOKEN for {plan.source.location}"
     # "%~" ends a batch file with an error, in a remark too
     title = "".join(c if c.isprintable() and c != "%" else " " for c in title)
     if shell == "sh":

@@ -1,25 +1,20 @@
 """The source in the build folder: copied or unpacked, with the recipe's edits.
 
-Files that have changed are copied, and links lead where they led. A link to a file becomes the
-file. A link to a folder stays one (on Windows a junction, which needs no rights): a folder of the
-source is linked in the copy, a folder elsewhere where it is. No link is followed while walking, so
-a circle of links does no harm.
+Files that have changed are copied. What a link leads to is copied in its place.
 """
 
 from __future__ import annotations
 
-import contextlib
 import filecmp
 import gzip
 import io
 import os
-import re
 import shutil
 import stat
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
@@ -64,20 +59,6 @@ def is_executable(path: Path) -> bool:
     return os.access(path, os.X_OK)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceLink:
-    """A link of a source. Where it leads is told from names alone: no server is asked.
-
-    Attributes:
-        name: below the source's root, as a POSIX path.
-        inside: the place in the source that it leads to; None where it leads elsewhere.
-    """
-
-    name: str
-    target: Path
-    inside: PurePosixPath | None
-
-
 def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[SourceEdit]) -> None:
     """Make `to` the edited source. Files that are the same already keep their time.
 
@@ -96,14 +77,11 @@ def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[SourceEdit
         )
     source = source.absolute()
     edited = {change.file for change in edits}
-    _refuse_linked(source, edited)
-    for path in _entries(source, skip):
+    for path in _files(source, skip):
         name = path.relative_to(source).as_posix()
         place = to / name
         _make_room(to, PurePosixPath(name))
-        if is_link(path) and not path.is_file():
-            _make_link(_link(path, source), to)
-        elif name in edited:
+        if name in edited:
             wanted = edited_content(path, name, edits)
             if not is_file(place) or place.read_bytes() != wanted:
                 write(io.BytesIO(wanted), place, executable=is_executable(path))
@@ -117,15 +95,6 @@ def is_project(folder: Path) -> bool:
     return is_file(folder / "setup.py") or is_file(folder / "pyproject.toml")
 
 
-def links_out(root: Path, skip: Sequence[str]) -> tuple[SourceLink, ...]:
-    """Links that lead out of the source; as far as its folders can be read."""
-    found: list[SourceLink] = []
-    root = root.absolute()
-    with contextlib.suppress(OSError):
-        found.extend(_link(path, root) for path in _entries(root, skip) if is_link(path))
-    return tuple(link for link in found if link.inside is None)
-
-
 def is_link(path: Path) -> bool:
     """A symbolic link or a junction."""
     try:
@@ -135,45 +104,21 @@ def is_link(path: Path) -> bool:
     return stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION
 
 
-def _entries(root: Path, skip: Sequence[str]) -> Iterator[Path]:
-    """Files and links below the root. Raises OSError."""
-    folders = [root]
+def _files(root: Path, skip: Sequence[str]) -> Iterator[Path]:
+    """Files below the root, those behind links included. Raises OSError."""
+    folders: list[tuple[Path, tuple[str, ...]]] = [(root, ())]
     while folders:
-        for path in sorted(folders.pop().iterdir()):
+        folder, above = folders.pop()
+        real = os.path.realpath(folder)
+        if real in above:  # a link that leads back
+            continue
+        for path in sorted(folder.iterdir()):
             if skipped(PurePosixPath(path.relative_to(root).as_posix()), skip):
                 continue
-            if is_link(path) or path.is_file():
+            if path.is_file():
                 yield path
             elif path.is_dir() and not is_file(path / _ENVIRONMENT):
-                folders.append(path)
-
-
-def _link(path: Path, root: Path) -> SourceLink:
-    target = Path(os.path.normpath(path.parent / _plain(str(path.readlink()))))
-    name = path.relative_to(root).as_posix()
-    for spelling in (root.absolute(), root.resolve()):
-        if target.is_relative_to(spelling):
-            inside = PurePosixPath(target.relative_to(spelling).as_posix())
-            return SourceLink(name=name, target=target, inside=inside)
-    return SourceLink(name=name, target=target, inside=None)
-
-
-def _plain(target: str) -> str:
-    r"""Without the `\\?\` that Windows gives before where links lead, except before a volume."""
-    if target.startswith("\\\\?\\UNC\\"):
-        return "\\\\" + target.removeprefix("\\\\?\\UNC\\")
-    return re.sub(r"^\\\\\?\\(?=[A-Za-z]:)", "", target)
-
-
-def _refuse_linked(source: Path, edited: Iterable[str]) -> None:
-    """Refuse to change what a link leads to: it is not part of the copy."""
-    for name in edited:
-        for folder in PurePosixPath(name).parents:
-            if is_link(source / folder) and folder.name:
-                raise SourceError(
-                    f"{source / folder} is a link, and the recipe has to change {name}",
-                    "Put the folder itself there, in place of the link.",
-                )
+                folders.append((path, (*above, real)))
 
 
 def _make_room(to: Path, name: PurePosixPath) -> None:
@@ -183,19 +128,6 @@ def _make_room(to: Path, name: PurePosixPath) -> None:
             discard(folder)
     if is_link(to / name) or is_folder(to / name):
         discard(to / name)
-
-
-def _make_link(link: SourceLink, to: Path) -> None:
-    place = to / link.name
-    target = link.target if link.inside is None else to / link.inside
-    discard(place)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if sys.platform == "win32":
-        import _winapi
-
-        _winapi.CreateJunction(str(target), str(place))
-    else:
-        place.symlink_to(target)
 
 
 def edit(folder: Path, edits: Sequence[SourceEdit]) -> None:

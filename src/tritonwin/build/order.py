@@ -12,7 +12,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from tritonwin.build import jobs, triton
-from tritonwin.build.copying import NOT_COPIED, SourceLink, is_project, links_out
+from tritonwin.build.copying import is_project
 from tritonwin.build.jobs import Resources
 from tritonwin.build.recipe import Circumstances, Recipe, load
 from tritonwin.errors import UserError
@@ -70,16 +70,11 @@ class Order:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkout:
-    """A source folder of the user's.
-
-    Attributes:
-        links_out: the links that lead out of it.
-    """
+    """A source folder of the user's."""
 
     path: Path
     version: str | None
     subfolder: str
-    links_out: tuple[SourceLink, ...] = ()
     pins: triton.TritonPins | None = None
 
 
@@ -296,7 +291,6 @@ def read_checkout(folder: Path, recipe: Recipe, *, windows: bool) -> Checkout | 
         path=folder,
         version=_version(folder, folder / places[0], recipe),
         subfolder=places[0],
-        links_out=links_out(folder, (*NOT_COPIED, *recipe.skip)),
         pins=triton.read_pins(folder / "cmake", windows=windows) if is_triton else None,
     )
 

@@ -13,7 +13,7 @@ from tritonwin.build.order import Request
 from tritonwin.build.plan import BuildSource, Notes
 from tritonwin.build.recipe import SourceRelease
 from tritonwin.errors import UserError
-from tritonwin.support.download import without_secrets
+from tritonwin.support.addresses import without_secrets
 from tritonwin.support.matrix import wanted_series
 from tritonwin.support.versions import series
 from tritonwin.system.files import is_file
@@ -75,9 +75,6 @@ def _tell(origin: SourceOrigin, request: Request, notes: Notes) -> None:
     notes.because("source", f"{origin.version} from {where}", origin.why, flags)
     needed = "needed" if source.kind == "git" else "not needed"
     notes.because("git", needed, _GIT_REASONS[source.kind], "--source")
-    if source.login:
-        reason = "no plan, script or log holds it; a script and --resume read it there"
-        notes.because("login", f"the variable {source.login}", reason)
     git_is_here = request.machine.elsewhere or request.host.executables("git")
     if source.kind == "git" and not git_is_here:
         notes.refuse(*git.NOT_FOUND)
@@ -122,10 +119,8 @@ def _released(request: Request) -> SourceOrigin:
     return SourceOrigin(version=release.version, source=source, release=release, why=why)
 
 
-def _git(
-    request: Request, location: str, ref: str | None, subfolder: str = "", login: str | None = None
-) -> BuildSource:
-    """A commit of a repository; `login` is the value for its host, if there is one."""
+def _git(request: Request, location: str, ref: str | None, subfolder: str = "") -> BuildSource:
+    """A commit of a repository."""
     return BuildSource(
         kind="git",
         location=location,
@@ -133,8 +128,6 @@ def _git(
         submodules=request.recipe.submodules,
         skip=request.recipe.skip,
         subfolder=subfolder,
-        login=git.login_variable(location) if login else "",
-        helpers=bool(login) and ":" not in (login or ""),
     )
 
 
@@ -183,12 +176,10 @@ def _named(request: Request, named: str) -> SourceOrigin:
 
 
 def _repository(request: Request, named: str) -> SourceOrigin:
-    location, login = git.split_login(named)
-    if urlsplit(location).path.endswith(_ARCHIVES):
+    git.see_that_open(named)
+    if urlsplit(named).path.endswith(_ARCHIVES):
         raise UserError(
-            f"no hash is known for {location}", "Fetch it by hand and give the file: --source FILE"
+            f"no hash is known for {named}", "Fetch it by hand and give the file: --source FILE"
         )
-    variable = git.login_variable(location)
-    value = login.value if login else request.host.env.get(variable) if variable else None
-    source = _git(request, location, request.order.ref, login=value)
+    source = _git(request, named, request.order.ref)
     return SourceOrigin(version=request.order.version or "0", source=source)

@@ -82,8 +82,6 @@ class BuildSource:
         submodules: folders of the submodules that the build needs; no others are fetched. ".": all.
         skip: folders below the root, as POSIX paths, that the source folder does not get.
         subfolder: where setup.py or pyproject.toml lies, below the root; empty: in the root.
-        login: the variable that holds USER:PASSWORD for the repository's host; empty: none is used.
-        helpers: git asks the user's credential helpers first, since the login has no password.
     """
 
     kind: SourceKind
@@ -93,8 +91,6 @@ class BuildSource:
     submodules: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     subfolder: str = ""
-    login: str = ""
-    helpers: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,6 @@ from tritonwin.support.versions import series
 _TRITON = "triton"
 _NVCC_FLAGS = "NVCC_APPEND_FLAGS"
 _NVCC = "PYTORCH_NVCC"  # torch writes its value into the build file as nvcc's command
-_MOST_LINKS = 5  # that are named
 _EXTENSIONS = 4  # side by side, where all files fit at once
 _PATH_LIMIT = 259  # characters of a path on Windows, the end of the string not counted
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
@@ -187,16 +186,11 @@ def _target(request: Request, notes: Notes) -> None:
 
 
 def _warnings(request: Request) -> Iterator[str]:
-    order, checkout = request.order, request.machine.checkout
+    order = request.order
     if order.msvc and not request.windows:
         yield f"--msvc {order.msvc} is for Windows; here the variable CXX names the compiler"
     if request.machine.elsewhere:
         yield "planned from a snapshot: all memory counts as free, and the disk as large enough"
-    links = checkout.links_out if checkout else ()
-    if links:
-        named = ", ".join(f"{link.name} -> {link.target}" for link in links[:_MOST_LINKS])
-        more = f" and {len(links) - _MOST_LINKS} more" if len(links) > _MOST_LINKS else ""
-        yield f"the source has links that lead out of it, and the build uses them: {named}{more}"
     for variable in request.facts.variables:
         if variable.scope == "process" and variable.flaws:
             flaws = ", ".join(variable.flaws)

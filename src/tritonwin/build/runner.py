@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -37,14 +37,12 @@ class RunContext:
 
     Attributes:
         cache: where files come from; its pip is that of the target.
-        logins: variables for git alone, with the login that the source's address held.
         pip_options: "--no-index", "--find-links", DIR.
         facts: of the machine, for the explanation of a failure.
     """
 
     cache: SourceCache
     host: Host
-    logins: Mapping[str, str] = field(default_factory=dict, repr=False)
     pip_options: tuple[str, ...] = ()
     facts: Facts | None = None
     on_event: OnEvent = lambda _: None
@@ -143,7 +141,7 @@ def _prepare(plan: BuildPlan, context: RunContext) -> tuple[Mapping[str, str], t
         if not is_real_folder(folder):  # a link would have others' files changed
             discard(folder)
     on_event("source")
-    source.prepare(plan, context.cache, context.host, context.logins)
+    source.prepare(plan, context.cache, context.host)
     if not is_project(layout.source / plan.source.subfolder):
         raise UserError(
             f"{plan.source.location} holds neither setup.py nor pyproject.toml",

@@ -16,8 +16,9 @@ from tritonwin.build.plan import BuildPlan, BuildSource
 from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
-from tritonwin.support import download
-from tritonwin.support.download import DownloadError, NotFoundError
+from tritonwin.support import addresses, download
+from tritonwin.support.addresses import DownloadError
+from tritonwin.support.download import NotFoundError
 from tritonwin.support.links import not_offered
 from tritonwin.support.pip import Pip, Places, configured_places
 from tritonwin.system.files import is_file, is_folder, read_text
@@ -28,15 +29,10 @@ _GIT_TIMEOUT = 3600.0
 _JSON_OR_HTML = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5"}
 
 
-def prepare(
-    plan: BuildPlan, cache: SourceCache, host: Host, logins: Mapping[str, str] | None = None
-) -> None:
+def prepare(plan: BuildPlan, cache: SourceCache, host: Host) -> None:
     """Make the plan's source folder hold the edited source; what an earlier run left there stays.
 
     Of a folder, files that were changed since then are copied again, and those alone.
-
-    Args:
-        logins: variables for git that hold logins, besides those of the host.
 
     Raises:
         SourceError: it cannot be read, or holds what it must not.
@@ -57,7 +53,7 @@ def prepare(
         discard(part)
         try:
             if source.kind == "git":
-                fetched = _check_out(source, part, {**host.env.data, **(logins or {})}, host)
+                fetched = _check_out(source, part, host)
                 plan.layout.commit.write_text(fetched + "\n", encoding="ascii")
             else:
                 sdist = _fetched(source, plan.distribution, plan.layout.root, cache)
@@ -76,7 +72,7 @@ def commit(plan: BuildPlan) -> str | None:
 
 def _fetched(source: BuildSource, project: str, folder: Path, cache: SourceCache) -> Path:
     """The sdist on the disk: the file that was named, or one of that name, held to its hash."""
-    local = download.local_path(source.location)
+    local = addresses.local_path(source.location)
     if local is not None and is_file(local) and source.sha256 in {None, _hash(local, source)}:
         return local
     if local is not None and local.is_absolute() and is_file(local):
@@ -86,11 +82,11 @@ def _fetched(source: BuildSource, project: str, folder: Path, cache: SourceCache
         )
     if source.sha256 is None:
         raise SourceError(
-            f"no hash is known for {download.without_secrets(source.location)}",
+            f"no hash is known for {addresses.without_secrets(source.location)}",
             "Fetch it by hand and give the file: --source FILE",
         )
     name = re.split(r"[/\\]", source.location.partition("#")[0])[-1]
-    url = source.location if download.is_url(source.location) else None
+    url = source.location if addresses.is_url(source.location) else None
     return cache.obtain(project, name, source.sha256, folder, url)
 
 
@@ -98,7 +94,7 @@ def _hash(path: Path, source: BuildSource) -> str | None:
     return file_hash(path) if source.sha256 else None
 
 
-def _check_out(source: BuildSource, to: Path, env: Mapping[str, str], host: Host) -> str:
+def _check_out(source: BuildSource, to: Path, host: Host) -> str:
     """Fetch one commit, and the submodules that the build needs; the commit.
 
     What is left is what an sdist would hold. The setup.py of flash-attn fetches every submodule
@@ -107,15 +103,10 @@ def _check_out(source: BuildSource, to: Path, env: Mapping[str, str], host: Host
     program = next(iter(host.executables("git")), None)
     if program is None:
         raise SourceError(*git.NOT_FOUND)
-    if source.login and not env.get(source.login):
-        raise SourceError(
-            f"the login for {source.location} is not known",
-            f"Put it, as USER:TOKEN, into the variable {source.login}",
-        )
     to.mkdir(parents=True)
-    call = _git(program, to, env)
+    call = _git(program, to, host.env.data)
     for words in git.checkout_calls(source):
-        call(*words, options=tuple(git.login_options(source, words[0])))
+        call(*words)
     found = call("rev-parse", "HEAD").strip()
     for name in (".git", *source.skip):
         refuse_link(to, name)
@@ -126,8 +117,8 @@ def _check_out(source: BuildSource, to: Path, env: Mapping[str, str], host: Host
 def _git(program: Path, folder: Path, env: Mapping[str, str]) -> Callable[..., str]:
     quiet = merged(env, {**dict.fromkeys(git.VARIABLES), "GIT_TERMINAL_PROMPT": "0"})
 
-    def call(*args: str, options: tuple[str, ...] = ()) -> str:
-        done = run(program, (*options, *args), timeout=_GIT_TIMEOUT, env=quiet, cwd=folder)
+    def call(*args: str) -> str:
+        done = run(program, args, timeout=_GIT_TIMEOUT, env=quiet, cwd=folder)
         if done.code != 0:
             said = hide_secrets(done.err.decode("utf-8", "replace").strip())[-500:]
             raise SourceError(
@@ -197,9 +188,9 @@ class SourceCache:
 
     def _pages(self, project: str) -> Iterator[str]:
         for index in (self.places.index, *self.places.extra_indexes):
-            if index is not None and download.is_trusted(index):
+            if index is not None and addresses.is_trusted(index):
                 page = f"{index.rstrip('/')}/{project}/"
-                local = download.local_path(page)
+                local = addresses.local_path(page)
                 # an address again: what the page links to is relative to it, and percent-encoded
                 yield page if local is None else (local.absolute() / "index.html").as_uri()
 

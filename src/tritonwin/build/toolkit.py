@@ -11,9 +11,8 @@ import os
 import re
 import shutil
 import sys
-import zipfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tritonwin.build import recipe as tables
@@ -22,7 +21,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.records import CudaToolkit
 from tritonwin.facts.toolchain.cuda import ToolkitPlace, describe
 from tritonwin.facts.toolchain.parts import parts
-from tritonwin.support.archives import leads_out
+from tritonwin.support.archives import unpack_folders
 from tritonwin.system.files import is_file, is_folder, paths_in, same_place, version_key
 
 if TYPE_CHECKING:
@@ -34,8 +33,7 @@ PROBLEM = "cuda-toolkit-for-build"
 _ORIGINS: dict[str, ToolkitOrigin] = {"conda": "conda", "pip-cu13": "packages"}
 # NVIDIA's wheels for Linux name the library libcudart.so.13 only; the build makes the other name.
 _MADE_BY_BUILD = frozenset({"cudart.lib"})
-_PREFIX = ("nvidia", "cu13")
-_EXECUTABLE = 0o111 << 16  # where a zip keeps the mode of a file
+_PREFIX = "nvidia/cu13"
 
 
 def candidates(
@@ -164,7 +162,7 @@ def assemble(parts: Sequence[PinnedFile], to: Path, cache: SourceCache, on_event
 
     Raises:
         DownloadError: a part cannot be fetched, or has another hash.
-        UserError: the parts hold no nvcc.
+        UserError: the parts hold no nvcc, or what they must not.
     """
     if is_folder(to):
         return
@@ -174,7 +172,8 @@ def assemble(parts: Sequence[PinnedFile], to: Path, cache: SourceCache, on_event
     wheels = to.with_name(to.name + ".wheels")
     for part in parts:
         on_event(f"{part.name} {part.version}")
-        _unpack(cache.obtain(part.name, part.file, part.sha256, wheels, part.url), work)
+        wheel = cache.obtain(part.name, part.file, part.sha256, wheels, part.url)
+        unpack_folders(wheel, {_PREFIX: work})
     if not any(is_file(work / "bin" / name) for name in ("nvcc", "nvcc.exe")):
         raise UserError(
             "the parts of the CUDA toolkit hold no nvcc",
@@ -184,20 +183,6 @@ def assemble(parts: Sequence[PinnedFile], to: Path, cache: SourceCache, on_event
         name_libraries(work / "lib", work / "lib")
     work.rename(to)
     shutil.rmtree(wheels, ignore_errors=True)
-
-
-def _unpack(wheel: Path, to: Path) -> None:
-    with zipfile.ZipFile(wheel) as files:
-        for member in files.infolist():
-            parts = PurePosixPath(member.filename).parts
-            if parts[:2] != _PREFIX or leads_out(member.filename) or member.is_dir():
-                continue
-            place = to.joinpath(*parts[2:])
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with files.open(member) as source, place.open("wb") as target:
-                shutil.copyfileobj(source, target)
-            if member.external_attr & _EXECUTABLE and os.name != "nt":
-                place.chmod(0o755)
 
 
 def name_libraries(folder: Path, into: Path) -> None:

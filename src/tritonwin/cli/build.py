@@ -241,7 +241,7 @@ def _prepare_words(plan: BuildPlan) -> list[str]:
         value = context.params[name]
         for one in value if isinstance(value, tuple) else [value]:
             if name == "source":
-                one = plan.source.location  # without its login
+                one = plan.source.location
             elif isinstance(one, Path) or (name == "cuda" and is_folder(Path(one))):
                 one = Path(one).absolute()
             words += [option.opts[-1], *([] if isinstance(one, bool) else [str(one)])]

@@ -22,10 +22,11 @@ from tritonwin.journal.tree import file_hash
 from tritonwin.remedies import target_pip
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.distributions import put_in_place, removable
-from tritonwin.remedies.plan import BuildWheel, CannotRemedyError, ChangedSincePlanError, FileSource
+from tritonwin.remedies.plan import BuildWheel, CannotRemedyError, ChangedSincePlanError
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support.pip import Pip
 from tritonwin.support.versions import parse
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.codec import to_json
 from tritonwin.system.host import Host
 from tritonwin.system.toml import shipped
@@ -66,8 +67,8 @@ def prepare(
     Raises:
         UserError: no target, no such recipe, version or source.
     """
-    from tritonwin.build import git, planner
     from tritonwin.build import order as orders
+    from tritonwin.build import planner
     from tritonwin.build.runner import RunContext
     from tritonwin.build.source import SourceCache
 
@@ -86,7 +87,6 @@ def prepare(
         return RunContext(
             cache=SourceCache(pip=pip(), folders=absolute, offline=order.offline),
             host=host,
-            logins=git.logins_of(order.source) if plan.source.kind == "git" else {},
             pip_options=(*(["--no-index"] if order.offline else []), *links),
             facts=facts,
             on_event=on_event,

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal import Journal
-from tritonwin.remedies.plan import FileSource, target_to_change
+from tritonwin.remedies.plan import target_to_change
 from tritonwin.remedies.records import Event, ProgressEvent, StepEvent
 from tritonwin.support import download
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.host import Host
 
 if TYPE_CHECKING:

@@ -32,7 +32,6 @@ from tritonwin.remedies.plan import (
     CannotRemedyError,
     Change,
     ChangedSincePlanError,
-    FileSource,
     InstallWheels,
     RemoveDistribution,
     Replaced,
@@ -40,11 +39,11 @@ from tritonwin.remedies.plan import (
 )
 from tritonwin.remedies.target_pip import staged_site_packages
 from tritonwin.support import install_plan
-from tritonwin.support.download import for_record, local_path
+from tritonwin.support.addresses import local_path
 from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import parse
-from tritonwin.support.wheel_choice import Download
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.support.wheels import read_local
 from tritonwin.system.files import is_folder, names_in
 
@@ -106,23 +105,13 @@ def _nothing_fits(found: InstallPlan | None) -> NothingFitsError:
     )
 
 
-def install_change(downloads: Sequence[Download], facts: Facts) -> InstallWheels:
+def install_change(wheels: tuple[FileSource, ...], facts: Facts) -> InstallWheels:
     """The change that installs these wheels in the place of what the target has of that name.
 
     Raises:
         CannotRemedyError: what is to be replaced is conda's, or its RECORD leads elsewhere.
     """
     target = target_to_change(facts)
-    wheels = tuple(
-        FileSource(
-            name=d.name,
-            version=d.version,
-            location=for_record(d.location),
-            sha256=d.sha256,
-            size=d.size,
-        )
-        for d in downloads
-    )
     in_place = [_in_its_place(facts, wheel.name) for wheel in wheels]
     old = [distribution for each in in_place for distribution in each]
     going = removable(old, target)
@@ -138,7 +127,7 @@ def install_change(downloads: Sequence[Download], facts: Facts) -> InstallWheels
         replaces=_replaced(wheels, going, target),
         admin=target.writable is False,
         note=lock_note(target, (f"{w.name}=={w.version}" for w in wheels)),
-        cuda=_cuda(facts, downloads),
+        cuda=_cuda(facts, wheels),
         gpus=tuple(g.compute_capability for g in facts.nvidia_gpus if g.compute_capability),
     )
 
@@ -162,9 +151,9 @@ def _prefix(target: Interpreter) -> Path:
     return Path(target.prefix or Path(target.executable).parent)
 
 
-def _cuda(facts: Facts, downloads: Sequence[Download]) -> str | None:
+def _cuda(facts: Facts, wheels: Sequence[FileSource]) -> str | None:
     """The CUDA of the torch that will be there."""
-    new = next((parse(d.version) for d in downloads if d.name == "torch"), None)
+    new = next((parse(w.version) for w in wheels if w.name == "torch"), None)
     if new is not None:
         return read_local(new.local).cuda
     return facts.torch.cuda if facts.torch else None

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from tritonwin.facts.toolchain.python_dev import read_headers
 from tritonwin.remedies.context import ApplyContext, PlanContext
-from tritonwin.remedies.plan import CannotRemedyError, CopyHeaders, FileSource
-from tritonwin.support import download
+from tritonwin.remedies.plan import CannotRemedyError, CopyHeaders
+from tritonwin.support import addresses
 from tritonwin.support.archives import names_in_zip, unpack_folders
 from tritonwin.support.versions import series
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.files import is_file, is_folder
 from tritonwin.system.toml import read_resource
 
@@ -145,7 +146,7 @@ def apply_headers(change: CopyHeaders, context: ApplyContext) -> None:
     source = change.sources[0]
     folder = Path(change.folder)
     staged = context.journal.scratch(folder / "Include")
-    path = download.local_path(source.location)
+    path = addresses.local_path(source.location)
     if path is None:
         path = context.scratch / "headers.zip"
         context.fetch(source, path)

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from tritonwin.facts.records import Distribution, Interpreter
 from tritonwin.journal import tree
 from tritonwin.remedies.plan import CannotRemedyError
-from tritonwin.support.download import share_of
+from tritonwin.support.addresses import share_of
 from tritonwin.system.files import is_file, is_folder, names_in, read_bytes
 
 _RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million, conda's record of pytorch 3 million

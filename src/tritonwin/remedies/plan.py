@@ -9,6 +9,7 @@ from tritonwin import __version__
 from tritonwin.errors import UserError
 from tritonwin.facts.history import PatchedFile
 from tritonwin.facts.records import Facts, Interpreter
+from tritonwin.support.wheel_choice import FileSource
 
 # how a fix ends
 Status = Literal[
@@ -40,21 +41,6 @@ def target_to_change(facts: Facts) -> Interpreter:
             "no target interpreter", "Name a Python: --python EXE, or --app DIR."
         )
     return facts.target
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileSource:
-    """A file or folder that a change takes something from: one content, named by its hash.
-
-    `location` is an absolute path or an https address without secrets; `sha256` is set for
-    everything fetched.
-    """
-
-    name: str  # "triton-windows", "headers"
-    version: str = ""
-    location: str
-    sha256: str | None = None
-    size: int | None = None  # bytes, where the source says it
 
 
 @dataclass(frozen=True, kw_only=True)

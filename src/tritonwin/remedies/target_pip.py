@@ -21,9 +21,9 @@ from packaging.utils import canonicalize_name
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal import faultpoint
 from tritonwin.remedies.installed import recorded
-from tritonwin.remedies.plan import CannotRemedyError, FileSource, target_to_change
+from tritonwin.remedies.plan import CannotRemedyError, target_to_change
 from tritonwin.support import packages
-from tritonwin.support.download import local_path, without_secrets
+from tritonwin.support.addresses import local_path, without_secrets
 from tritonwin.support.pip import (
     CONSTRAINT,
     PLACES,
@@ -34,6 +34,7 @@ from tritonwin.support.pip import (
     last_words,
 )
 from tritonwin.support.versions import older, parse
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.support.wheel_files import (
     MACHINES,
     WheelRefusedError,

@@ -10,12 +10,13 @@ from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.records import RuntimeDll
 from tritonwin.problems.checks.python_files import MUTEX_BREAK
 from tritonwin.remedies.context import ApplyContext, PlanContext
-from tritonwin.remedies.plan import CannotRemedyError, CopyRuntime, FileSource
-from tritonwin.support import download
+from tritonwin.remedies.plan import CannotRemedyError, CopyRuntime
+from tritonwin.support import addresses
 from tritonwin.support.archives import DAMAGE, ArchiveError, opened
 from tritonwin.support.links import WheelLink
 from tritonwin.support.sources import find
 from tritonwin.support.versions import older, parse
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.support.wheels import WheelNameError
 
 WHEEL = "msvc-runtime"
@@ -73,7 +74,7 @@ def _wheel(present: list[RuntimeDll], context: PlanContext) -> FileSource:
     return FileSource(
         name=WHEEL,
         version=str(newest.name.version),
-        location=download.for_record(newest.location),
+        location=addresses.for_record(newest.location),
         sha256=newest.sha256,
         size=newest.size,
     )
@@ -90,7 +91,7 @@ def _fits(link: WheelLink) -> bool:
 
 def apply_runtime(change: CopyRuntime, context: ApplyContext) -> None:
     source = change.sources[0]
-    path = download.local_path(source.location)
+    path = addresses.local_path(source.location)
     if path is None:
         path = context.scratch / "runtime.whl"
         context.fetch(source, path)

@@ -5,6 +5,7 @@ A megabyte of a zip or tar.gz can hold a gigabyte of zeros, or hundreds of thous
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 import tarfile
@@ -22,6 +23,7 @@ MOST_MEMBERS = 200_000  # PyTorch's sources are 50,000 files
 RATIO = 200  # bytes for each of the archive: sources come to 20, zeros to 1,000
 SMALL = 64 * 2**20  # bytes that may come out of an archive of any size
 _MIB = 2**20
+_EXECUTABLE = 0o111 << 16  # where a zip keeps the mode of a file
 
 
 def leads_out(name: str) -> bool:
@@ -127,6 +129,8 @@ def unpack_folders(archive: Path, folders: Mapping[str, Path]) -> None:
                     place.parent.mkdir(parents=True, exist_ok=True)
                     with opened(files, member) as source, place.open("wb") as target:
                         shutil.copyfileobj(source, target)
+                    if member.external_attr & _EXECUTABLE and os.name != "nt":
+                        place.chmod(0o755)
     except TooMuchError as error:
         raise ArchiveError(f"{archive}: {error}", "Do not use this file.") from None
     except (OSError, *DAMAGE) as error:

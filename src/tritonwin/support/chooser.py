@@ -17,7 +17,7 @@ from packaging.version import Version
 
 from tritonwin.facts.records import Facts
 from tritonwin.support import fitting, matrix, packages, wheels
-from tritonwin.support.download import without_secrets
+from tritonwin.support.addresses import without_secrets
 from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
 from tritonwin.support.lists import keep, kept

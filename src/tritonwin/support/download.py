@@ -24,9 +24,14 @@ from typing import IO, Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from tritonwin import __version__
-from tritonwin.errors import UserError
-from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.tree import file_hash
+from tritonwin.support.addresses import (
+    DownloadError,
+    as_written,
+    checked,
+    local_path,
+    without_secrets,
+)
 from tritonwin.system.access import hold
 from tritonwin.system.files import is_file, names_in
 from tritonwin.system.scratch import scratch_folder
@@ -37,21 +42,12 @@ _PART = 64 * 1024  # bytes of one part of a file
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})")
 _ATTEMPTS = 4
 _PAUSE = 0.5  # seconds before a transfer that broke off is taken up
-_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-# a user before an "@", wherever the slashes stand
-_USER = re.compile(r"[^/?#]*/{2,}[^/?#]*@")
 # the variables that name a company's own certificates for pip and its libraries
 _CERTIFICATE_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 # the next page in a field Link: <https://api.example.org/list?page=2>; rel="next"
 _NEXT = re.compile(r"""<([^<>]{1,2000})>\s*;\s*rel="?next\b""")
-_SHARE = re.compile(r"/{2,}(.*)", re.DOTALL)
-_LONG_DRIVE = re.compile(r"\?/[a-z]:")
-
-
-class DownloadError(UserError):
-    """Something could not be fetched."""
 
 
 class NotFoundError(DownloadError):
@@ -85,63 +81,6 @@ class Answer:
     content: bytes
     etag: str | None = None
     next: str | None = None
-
-
-def is_url(text: str) -> bool:
-    return "://" in text
-
-
-def without_secrets(url: str) -> str:
-    """The address without user name, password and tokens, for printing."""
-    try:
-        parts = urlsplit(url)
-        shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-    except ValueError:  # an invalid address may still hold a password
-        return hide_secrets(url.rpartition("@")[2])
-    # "x://a@//b@host", "x:////b@host": what comes next now stands, or is read, in its place
-    return hide_secrets(url.rpartition("@")[2] if _USER.match(shown) else shown)
-
-
-_with_secrets: dict[str, str] = {}  # by the spelling in records
-
-
-def for_record(location: str) -> str:
-    """The spelling of an address that is shown and kept, from which this process may `fetch`."""
-    if not is_url(location) or (clean := without_secrets(location)) == location:
-        return location
-    _with_secrets[clean] = location
-    return clean
-
-
-def local_path(location: str) -> Path | None:
-    """The path of a `file:` address or a plain path; None for other addresses."""
-    if not is_url(location):
-        return Path(location)
-    if not location.lower().startswith("file:"):
-        return None
-    parts = _split(location)
-    path = urllib.request.url2pathname(parts.path)
-    return Path(path if parts.netloc.lower() in {"", "localhost"} else f"//{parts.netloc}{path}")
-
-
-def share_of(location: str) -> str | None:
-    r"""The host of a path on another machine; None for addresses and for paths of this one.
-
-    `\\host\share`, `//host/share`, `file://host/share`, `\\?\UNC\host\share`. Drives and links that
-    lead to a share cannot be told without asking them.
-    """
-    text = location
-    if is_url(location) or location.lower().startswith("file:"):
-        parts = _split(location)
-        if parts.scheme != "file":
-            return None
-        if parts.netloc.lower() not in {"", "localhost"}:
-            return parts.netloc.lower()
-        text = parts.path
-    found = _SHARE.match(unquote(text).replace("\\", "/").lower())
-    if found is None or _LONG_DRIVE.match(found[1]):
-        return None
-    return found[1].removeprefix("?/unc/").removeprefix("./unc/").partition("/")[0]
 
 
 def read(
@@ -210,7 +149,7 @@ def fetch(
     Raises:
         DownloadError: as for `read`, or the content has another hash.
     """
-    url = _with_secrets.get(url, url)
+    url = as_written(url)
     with _part(to, parts, sha256) as part:
         kept = is_file(part)
         while True:
@@ -480,7 +419,7 @@ def _open(url: str, timeout: float, headers: Mapping[str, str]) -> io.BufferedIO
     path = local_path(url)
     if path is not None:
         return path.open("rb")
-    parts = _checked(url)
+    parts = checked(url)
     sent = {"User-Agent": f"tritonwin/{__version__}", **headers, **_authorization(parts)}
     clean = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
     request = urllib.request.Request(clean, headers=sent)  # noqa: S310 - the scheme is checked
@@ -489,38 +428,6 @@ def _open(url: str, timeout: float, headers: Mapping[str, str]) -> io.BufferedIO
     opener = urllib.request.build_opener(_CheckedRedirects(), https)  # with the proxies of now
     stream: io.BufferedIOBase = opener.open(request, timeout=timeout)
     return stream
-
-
-def is_trusted(location: str) -> bool:
-    """True for an address that may be fetched from: https, this machine, or a file."""
-    try:
-        if local_path(location) is None:
-            _checked(location)
-    except DownloadError:
-        return False
-    return True
-
-
-def _split(url: str) -> SplitResult:
-    try:
-        return urlsplit(url)
-    except ValueError as error:
-        raise DownloadError(
-            f"no usable address: {without_secrets(url)} ({error})",
-            "An address begins with https:// and a host's name.",
-        ) from None
-
-
-def _checked(url: str) -> SplitResult:
-    parts = _split(url)
-    host = parts.hostname
-    if parts.scheme == "https" and host:
-        return parts
-    if parts.scheme == "http" and host in _LOCAL_HOSTS:
-        return parts
-    raise DownloadError(
-        f"{without_secrets(url)} is not https", "Only https, localhost and local files are used."
-    )
 
 
 def _authorization(parts: SplitResult) -> dict[str, str]:
@@ -562,7 +469,7 @@ class _CheckedRedirects(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         try:
-            target = _checked(newurl)
+            target = checked(newurl)
             if urlsplit(req.full_url).scheme == "https" != target.scheme:
                 raise DownloadError(
                     f"{without_secrets(req.full_url)} leads on to an address that is not https",

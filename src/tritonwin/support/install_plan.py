@@ -14,9 +14,9 @@ from tritonwin.errors import UserError
 from tritonwin.facts.distributions import read_requirement
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal.tree import file_hash
-from tritonwin.support import download, matrix, packages
+from tritonwin.support import addresses, matrix, packages
+from tritonwin.support.addresses import for_record, is_url
 from tritonwin.support.chooser import Chosen, SetChooser
-from tritonwin.support.download import is_url
 from tritonwin.support.fitting import Needs, for_chip, needs_of
 from tritonwin.support.links import WheelLink
 from tritonwin.support.lists import public_lists, token_of
@@ -32,7 +32,7 @@ from tritonwin.support.pip import (
 )
 from tritonwin.support.sources import Sources
 from tritonwin.support.versions import parse as parse_version
-from tritonwin.support.wheel_choice import Download, WheelChoice
+from tritonwin.support.wheel_choice import FileSource, WheelChoice
 from tritonwin.support.wheel_files import content_of, obtain
 from tritonwin.support.wheels import WheelNameError, read
 from tritonwin.system.data_folder import data_folder
@@ -52,7 +52,7 @@ class InstallPlan:
 
     target: str | None
     choices: tuple[WheelChoice, ...]
-    downloads: tuple[Download, ...] = ()
+    downloads: tuple[FileSource, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -148,7 +148,8 @@ def plan(
         new = [c.link for c in chosen if c.link and (reinstall or not c.choice.installed)]
         downloads = resolve(facts, new, pip, chooser) if new and together.complete else ()
         # pip alone would take the torch of the default index, which is the CPU build on Windows
-        for_a_dependency = any(d.name == "torch" and not d.requested for d in downloads)
+        asked = {choice.choice.package for choice in chosen}
+        for_a_dependency = "torch" not in asked and any(d.name == "torch" for d in downloads)
         for_a_choice = facts.torch is None and not together.complete
         named = any(canonicalize_name(request.name) == "torch" for request in requests)
         if named or not (for_a_dependency or for_a_choice):
@@ -214,7 +215,7 @@ _HELD = ("torch", FORK, "triton")
 
 def resolve(
     facts: Facts, links: Sequence[WheelLink], pip: Pip, chooser: SetChooser
-) -> tuple[Download, ...]:
+) -> tuple[FileSource, ...]:
     """The chosen wheels in their order, then what they need and the target lacks.
 
     Installed distributions that matter are held in their version, so that no dependency replaces
@@ -237,13 +238,13 @@ def resolve(
         # pip would go there, and run the code of what it finds to build it
         if asked.url:
             raise PipError(
-                f"a wheel asks for {asked.name} at {download.without_secrets(asked.url)}",
+                f"a wheel asks for {asked.name} at {addresses.without_secrets(asked.url)}",
                 "Take another version of the wheel, or another place of wheels.",
             )
     allowed = os.environ.get(f"PIP_{CONSTRAINT}")
     if allowed:  # holds for the chosen wheels as well
         wanted += map(_itself, links)
-    found: tuple[Download, ...] = ()
+    found: tuple[FileSource, ...] = ()
     if allowed or not _satisfied(wanted, facts):
         # by version where pip finds it: something else may ask for torch
         pins = {k.name.distribution: str(k.name.version) for k in links if k.index}
@@ -298,14 +299,14 @@ def _others(line: str, names: Collection[str]) -> bool:
 
 def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
     """The places that pip may look at: those that were looked at here, and no other."""
-    folders = [p for place in sources.lists if (p := download.local_path(place)) and is_folder(p)]
+    folders = [p for place in sources.lists if (p := addresses.local_path(place)) and is_folder(p)]
     options = [f"--find-links={folder.absolute()}" for folder in folders]
     of_links = [link.index for link in links if link.index]
     indexes_used = dict.fromkeys((*sources.indexes, *of_links))
     usable = [
         index
         for index in indexes_used
-        if download.is_trusted(index) and (not sources.offline or download.local_path(index))
+        if addresses.is_trusted(index) and (not sources.offline or addresses.local_path(index))
     ]
     if not usable:
         return [*options, "--no-index"]
@@ -313,46 +314,45 @@ def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
     return [*options, f"--index-url={first}", *(f"--extra-index-url={i}" for i in more)]
 
 
-def _see_that_trusted(downloads: Iterable[Download], sources: Sources) -> None:
+def _see_that_trusted(downloads: Iterable[FileSource], sources: Sources) -> None:
     for item in downloads:
         if not _may_come_from(item.location, sources):
             raise PipError(
-                f"{item.name} would come from {download.without_secrets(item.location)}",
+                f"{item.name} would come from {addresses.without_secrets(item.location)}",
                 "Only https, localhost and the local folders that were named are used.",
             )
 
 
 def _may_come_from(location: str, sources: Sources) -> bool:
     """True for what pip may take besides the chosen wheels: a page may not offer local files."""
-    path = download.local_path(location)
+    path = addresses.local_path(location)
     if path is None:
-        return download.is_trusted(location)
-    local_indexes = [index for index in sources.indexes if download.local_path(index)]
-    if local_indexes and download.share_of(location) in {
+        return addresses.is_trusted(location)
+    local_indexes = [index for index in sources.indexes if addresses.local_path(index)]
+    if local_indexes and addresses.share_of(location) in {
         None,
-        *map(download.share_of, local_indexes),
+        *map(addresses.share_of, local_indexes),
     }:
         return True
-    folders = [folder for place in sources.lists if (folder := download.local_path(place))]
+    folders = [folder for place in sources.lists if (folder := addresses.local_path(place))]
     return any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
 
 
-def _download(link: WheelLink) -> Download:
+def _download(link: WheelLink) -> FileSource:
     """The file of a chosen wheel; raises PipError where one of this machine has another hash."""
-    path = download.local_path(link.location)
+    path = addresses.local_path(link.location)
     of_file = file_hash(path) if path is not None else None
     if link.sha256 and of_file not in {None, link.sha256}:
         raise PipError(
             f"{link.location} has the hash {of_file}, not {link.sha256}",
             "It was damaged, or replaced. Do not install it.",
         )
-    return Download(
+    return FileSource(
         name=link.name.distribution,
         version=str(link.name.version),
-        location=link.location,
+        location=for_record(link.location),
         sha256=link.sha256 or of_file,
         size=link.size,
-        requested=True,
     )
 
 

@@ -20,7 +20,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-from tritonwin.support.download import is_trusted, is_url, local_path, share_of
+from tritonwin.support.addresses import is_trusted, is_url, local_path, share_of
 from tritonwin.support.wheels import BuiltFor, WheelName, read
 
 MAX_LINKS = 50_000

@@ -18,8 +18,8 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from tritonwin.errors import UserError
-from tritonwin.support import download
-from tritonwin.support.download import DownloadError, without_secrets
+from tritonwin.support import addresses, download
+from tritonwin.support.addresses import DownloadError, without_secrets
 from tritonwin.support.links import WheelLink
 from tritonwin.system import toml
 from tritonwin.system.codec import from_json, parse, to_json
@@ -91,14 +91,14 @@ class ListTable:
     def faults(self) -> Iterator[str]:
         """Contradictions in the table, and addresses that may not be used."""
         names = [place.name for place in self.places]
-        if self.torch and not download.is_trusted(self.torch):
+        if self.torch and not addresses.is_trusted(self.torch):
             yield "torch: only https, localhost and local files are used"
         for place in self.places:
             if names.count(place.name) > 1:
                 yield f"two places are called {place.name}"
             if not place.name or place.form is None:
                 yield f"{place.name or place.address}: a place has a name and a form"
-            if not download.is_trusted(place.address):
+            if not addresses.is_trusted(place.address):
                 yield f"{place.name}: only https, localhost and local files are used"
             if place.form == "hub" and not HUB_TREE.fullmatch(place.address):
                 yield f"{place.name}: the address of a hub is https://HOST/api/models/A/B/tree/main"

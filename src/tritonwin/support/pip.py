@@ -19,8 +19,8 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import hide_secrets
-from tritonwin.support.download import local_path
-from tritonwin.support.wheel_choice import Download
+from tritonwin.support.addresses import for_record, local_path
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.process import Completed, run
 from tritonwin.system.scratch import scratch_folder
 
@@ -213,7 +213,7 @@ def dry_run(
     *,
     options: Sequence[str] = (),
     limits: Iterable[str] = (),
-) -> tuple[Download, ...]:
+) -> tuple[FileSource, ...]:
     """The files that `pip install` would install, missing dependencies included. Nothing changes.
 
     Only wheels: a source distribution would run its own code to be asked for its name.
@@ -251,16 +251,16 @@ def dry_run(
         ) from None
 
 
-def _download(entry: dict[str, Any]) -> Download:
+def _download(entry: dict[str, Any]) -> FileSource:
     info = entry["download_info"]
     archive = info.get("archive_info", {})
     sha256 = archive.get("hashes", {}).get("sha256")
     if sha256 is None and str(archive.get("hash", "")).startswith("sha256="):
         sha256 = archive["hash"].partition("=")[2]  # as pip before 23.1 wrote it
-    return Download(
+    return FileSource(
         name=canonicalize_name(entry["metadata"]["name"]),
         version=entry["metadata"]["version"],
-        location=info["url"],
+        location=for_record(info["url"]),
         sha256=sha256,
     )
 

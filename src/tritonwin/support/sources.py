@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from tritonwin.support import download, packages
+from tritonwin.support import addresses, download, packages
+from tritonwin.support.addresses import DownloadError, without_secrets
 from tritonwin.support.download import (
-    DownloadError,
     LimitReachedError,
     NoAnswerError,
     NotFoundError,
     UnauthorizedError,
-    without_secrets,
 )
 from tritonwin.support.links import WheelLink, read_json, read_list
 from tritonwin.support.lists import HUB_TREE, TOKENS, ListTable, Place, keep, kept, known_wheels
@@ -172,7 +171,7 @@ def _answer(place: Place, package: str, sources: Sources) -> Listing | None:
         address = f"{place.address.rstrip('/')}/{package}/"
     answers = sources.run.answers
     if address not in answers:
-        path = download.local_path(address)
+        path = addresses.local_path(address)
         if path is not None:
             answers[address] = _on_disk(place, path)
         else:
@@ -182,7 +181,7 @@ def _answer(place: Place, package: str, sources: Sources) -> Listing | None:
 
 def _of_any_form(place: Place, package: str, sources: Sources) -> Listing | None:
     """A place that the user named: a folder, a file, a list, an index or a wheel."""
-    path = download.local_path(place.address)
+    path = addresses.local_path(place.address)
     if path is not None and is_folder(path):
         return Listing(links=(*_folder(path.absolute()), *_folder(path.absolute() / package)))
     if place.address.partition("?")[0].partition("#")[0].lower().endswith(".whl"):

@@ -69,12 +69,15 @@ class WheelChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Download:
-    """A wheel that pip would install: exactly this file."""
+class FileSource:
+    """A file or folder that a change takes something from: one content, named by its hash.
 
-    name: str  # normalised
-    version: str
-    location: str  # an address or a path
-    sha256: str | None
-    size: int | None = None
-    requested: bool = False  # asked for, not a dependency
+    `location` is an absolute path or an https address without secrets; `sha256` is set for
+    everything fetched.
+    """
+
+    name: str  # "triton-windows", "headers"
+    version: str = ""
+    location: str
+    sha256: str | None = None
+    size: int | None = None  # bytes, where the source says it

@@ -26,9 +26,10 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.facts.dlls.gpu_code import Code, codes_in, gpu_code
 from tritonwin.facts.dlls.pe import read_beginning, read_pe
-from tritonwin.support import download
+from tritonwin.support import addresses, download
+from tritonwin.support.addresses import DownloadError
 from tritonwin.support.archives import DAMAGE, Allowance, TooMuchError, opened
-from tritonwin.support.download import DownloadError, NoAnswerError, NoRangesError, RangedFile
+from tritonwin.support.download import NoAnswerError, NoRangesError, RangedFile
 from tritonwin.support.links import WheelLink
 from tritonwin.support.versions import parse
 from tritonwin.support.wheels import WheelName, WheelNameError, read
@@ -99,7 +100,7 @@ def look_into(link: WheelLink, seconds: float = _SECONDS) -> WheelContent:
     Args:
         seconds: for each of its METADATA and its parts; one that takes longer is not known.
     """
-    path = download.local_path(link.location)
+    path = addresses.local_path(link.location)
     if path is not None:
         return content_of(path)
     seconds = min(seconds, _SECONDS)
@@ -293,7 +294,7 @@ def obtain(
         DownloadError: it cannot be fetched, or has another hash.
         WheelRefusedError: see `WheelContent.wrong`.
     """
-    path = download.local_path(location)
+    path = addresses.local_path(location)
     if path is None:
         key = (location, sha256)
         if key not in _fetched:
@@ -304,7 +305,7 @@ def obtain(
         path = _fetched[key]
     if (wrong := content_of(path, deep=False).wrong) is not None:
         raise WheelRefusedError(
-            f"{download.without_secrets(location)} is refused: {wrong}", "Do not install it."
+            f"{addresses.without_secrets(location)} is refused: {wrong}", "Do not install it."
         )
     return path
 
