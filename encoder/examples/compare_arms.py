@@ -1,121 +1,253 @@
-"""Many runs of the byte model, one after the other or several at a time on one GPU."""
+"""Arms of the byte model on one device, at equal sizes and at equal time.
+
+Each arm has a process of its own, which compiles its model once. All compile side by side; then
+each times a step with the device to itself; then some train at a time.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import multiprocessing
+import os
+import queue
 import time
 import traceback
 import warnings
-from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from collections import Counter, deque
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
-from bench_parts.clock import Clock
-from byte_model import ByteModel, LeakWarning, future_leak
+from byte_model import ByteModel, LeakWarning, Shape, future_leak
 from corpus import Corpus
 from front_ends import ARMS
+from replay import WARM
 from score import evaluate, unigram_entropy
-from torch import Tensor, nn
-from train import Run, Settings, TooLate, Workers
+from torch import Tensor
+from train import Run, Settings
 
-SCHEMA = "byte-spectral.arms/2"
+SCHEMA = "byte-spectral.arms/3"
+LARGEST = "one-kernel+conv8+ngrams"  # models of equal size are as large as with this front end
+TIMED = 20  # steps of which the time is taken, five times
+AT_ONCE = 3  # runs; one waits for the host while others use the device
+OWN = {
+    "arm",
+    "seed",
+    "steps",
+    "backend",
+    "replayed",
+    "compiled",
+}  # settings that results may differ in
 Result = dict[str, Any]
+# "body": the same transformer behind each front end, and the same steps. "parameters": so many
+# hidden units that all models are equally large, and the same steps. "time": such models, and as
+# many steps as fit into the time of half of the first arm's steps.
+Equal = Literal["body", "parameters", "time"]
+EQUAL: tuple[Equal, ...] = get_args(Equal)
 
 
-def one(settings: Settings, texts: Corpus, device: str, deadline: float = math.inf) -> Result:
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """One run: what is equal, on which text, with which seed."""
+
+    equal: Equal
+    text: str
+    seed: int
+
+
+def equal_size(arm: str, shape: Shape) -> Shape:
+    """The shape with which a model of the arm is as large as with the largest front end.
+
+    Hidden units come in halves of the width, which suit the tiles of matrix products; the first
+    layers get one more than the last. An arm that is larger by itself stays as it is.
+    """
+    missing = front_size(LARGEST, shape) - front_size(arm, shape)
+    step = shape.width // 2
+    count = max(0, round(missing / ((2 * shape.width + 1) * step)))
+    hidden = tuple(
+        units + step * len(range(layer, count, shape.layers))
+        for layer, units in enumerate(shape.hidden)
+    )
+    return replace(shape, hidden=hidden)
+
+
+def front_size(arm: str, shape: Shape) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeakWarning)
+        return ByteModel(arm, replace(shape, layers=1, hidden=())).parameters_of_front()
+
+
+def one(settings: Settings, texts: Corpus, wanted: Wanted, device: str) -> Result:
     """Train and judge one arm."""
     begin = time.monotonic()
-    workers = Workers(device=torch.device(device))
-    text, held_out = (
-        torch.frombuffer(bytearray(each), dtype=torch.uint8).to(device)
-        for each in (texts.train, texts.held_out)
-    )
-    run = Run(settings, text, workers=workers)
-    model = run.train(deadline=deadline)
-    score = evaluate(model, held_out)
+    model = Run(settings, as_tensor(texts.train, device)).train()
+    score = evaluate(model, as_tensor(texts.held_out, device))
     if not math.isfinite(score.all):
         raise ArithmeticError(
             f"{settings.arm} (seed {settings.seed}) ended at {score.all} bits a byte"
         )
     return {
         "arm": settings.arm,
-        "words": ARMS[settings.arm].words,
-        "seed": settings.seed,
-        "device": device_name(workers.device),
-        "torch": torch.__version__,
-        "rate": settings.rate,
-        "all": score.all,
-        "last": score.last,
+        **asdict(wanted),
+        "steps": settings.steps,
+        "all": round(score.all, 6),
+        "last": round(score.last, 6),
         "leak": future_leak(model),
         "front_parameters": model.parameters_of_front(),
-        "seconds": time.monotonic() - begin,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "device": device_name(torch.device(device)),
+        "torch": torch.__version__,
+        "seconds": round(time.monotonic() - begin, 1),
     }
 
 
 def many(
-    wanted: list[Settings],
-    texts: Corpus,
-    devices: list[str],
+    arms: list[str],
+    wanted: list[Wanted],
+    settings: Settings,
+    texts: dict[str, Corpus],
+    device: str,
     out: Path,
     *,
-    processes: int = 1,
     seconds: float = math.inf,
 ) -> int:
-    """Run those of `wanted` that `out` does not hold yet, and keep it up to date.
-
-    What was run on another card stays: bits a byte do not depend on it beyond noise. The times of
-    the front ends do, and are those of the card that has some already.
+    """Run what `out` does not hold yet, and keep it up to date.
 
     Args:
-        devices: as torch names them; each has `processes` runs at a time.
+        wanted: for each arm, in this order. Equal time is that of the first arm.
+        settings: of the first arm, apart from the seed.
         seconds: what does not fit is named.
 
     Returns:
         0, or 1 if something was not run.
     """
     end = time.monotonic() + seconds
-    kept = Kept.read(out, wanted[0], texts)
-    missing = [each for each in wanted if not kept.has(each)]
-    card = device_name(torch.device(devices[0]))
-    if kept.front.get("device", card) == card:
-        times = front_times(wanted[0], texts, devices[0], [s.arm for s in wanted])
-        if times:
-            kept.front = {"device": card, "us": kept.front.get("us", {}) | times}
-    count = processes * len(devices)
-    print(f"{card}: {len(missing)} of {len(wanted)} runs of {wanted[0].steps} steps, "
-          f"{count} at a time", flush=True)  # fmt: skip
-    context = multiprocessing.get_context("spawn")
-    places = context.Queue()
-    for place in devices * processes:
-        places.put(place)
-    with ProcessPoolExecutor(
-        count, mp_context=context, initializer=_prepare, initargs=(texts, places, count)
-    ) as pool:
-        jobs = {pool.submit(_job, each, end): each for each in missing}
-        for job in as_completed(jobs):
-            settings = jobs[job]
-            try:
-                kept.add(job.result())
-            except TooLate:
-                continue
-            except Exception:  # noqa: BLE001 - the other runs are worth their time
-                print(f"{settings.arm} (seed {settings.seed}) failed", flush=True)
-                traceback.print_exc()
-                continue
+    kept = Kept.read(out, settings, texts)
+    jobs = deque((arm, each) for each in wanted for arm in arms if not kept.has(arm, each))
+    print(f"{device_name(torch.device(device))}: {len(jobs)} runs", flush=True)
+    workers = Workers([replace(settings, arm=arm) for arm in arms], texts, device)
+    timed = any(each.equal == "time" for _, each in jobs)
+    micros = workers.micros(arms) if timed else {}
+    busy = 0
+    while busy or jobs:
+        while jobs and busy < AT_ONCE and time.monotonic() < end:
+            arm, each = jobs.popleft()
+            used = settings.steps
+            if each.equal == "time":
+                if not {arm, arms[0]} <= micros.keys():
+                    continue
+                used = round(used / 2 * micros[arms[0]] / micros[arm])
+            workers.ask(arm, (each, used))
+            busy += 1
+        if not busy:
+            break
+        arm, result = workers.answer()
+        busy -= 1
+        if result is not None:
+            kept.results.append({**result, "us_a_step": micros.get(arm)})
             kept.write()
-            print(line(kept.results[-1]), flush=True)
-    missing = [each for each in wanted if not kept.has(each)]
+            print(line(result), flush=True)
+    workers.end()
+    late = [(arm, w) for arm in arms for w in wanted if not kept.has(arm, w)]
     kept.write()
-    if missing:
-        names = ", ".join(f"{s.arm} (seed {s.seed})" for s in missing)
+    if late:
+        names = ", ".join(f"{arm} ({w.equal}, {w.text}, seed {w.seed})" for arm, w in late)
         print(f"not run, or not to the end: {names}", flush=True)
-    return 1 if missing else 0
+    return 1 if late else 0
+
+
+class Workers:
+    """A process for each arm, which answers one question after the other."""
+
+    def __init__(self, arms: list[Settings], texts: dict[str, Corpus], device: str) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.answers: multiprocessing.Queue[tuple[str, Any]] = context.Queue()
+        self.questions = {each.arm: context.Queue() for each in arms}
+        self.open: Counter[str] = Counter()  # questions without an answer
+        self.processes = {
+            each.arm: context.Process(
+                target=_work,
+                args=(each, texts, device, len(arms), self.questions[each.arm], self.answers),
+            )
+            for each in arms
+        }
+        for process in self.processes.values():
+            process.start()
+
+    def ask(self, arm: str, question: Any) -> None:
+        self.open[arm] += 1
+        self.questions[arm].put(question)
+
+    def answer(self) -> tuple[str, Any]:
+        """The next answer, and whose; None where it failed or its process died."""
+        while True:
+            try:
+                arm, answer = self.answers.get(timeout=2)
+            except queue.Empty:
+                dead = [arm for arm in +self.open if not self.processes[arm].is_alive()]
+                if not dead:
+                    continue
+                arm, answer = dead[0], "the process died"
+            self.open[arm] -= 1
+            if not isinstance(answer, str):
+                return arm, answer
+            print(f"{arm} failed: {answer}", flush=True)
+            return arm, None
+
+    def micros(self, arms: list[str]) -> dict[str, float]:
+        """Microseconds a step of each arm; nothing else runs meanwhile."""
+        for arm in arms:
+            self.ask(arm, "compile")
+        for _ in arms:
+            self.answer()
+        found = {}
+        for arm in arms:
+            self.ask(arm, "time")
+            _, answer = self.answer()
+            if answer is not None:
+                found[arm] = answer
+        print(json.dumps(found), flush=True)
+        return found
+
+    def end(self) -> None:
+        for arm, process in self.processes.items():
+            self.ask(arm, None)
+            process.join()
+
+
+def _work(
+    settings: Settings, texts: dict[str, Corpus], device: str, processes: int,
+    questions: multiprocessing.Queue[Any], answers: multiprocessing.Queue[tuple[str, Any]],
+) -> None:  # fmt: skip
+    warnings.simplefilter("ignore", LeakWarning)
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // processes))
+    sized = replace(settings, shape=equal_size(settings.arm, settings.shape))
+    run: Run | None = None
+    for question in iter(questions.get, None):
+        answer: Any = None
+        try:
+            if question == "compile":
+                text = as_tensor(next(iter(texts.values())).train, device)
+                run = Run(replace(sized, steps=WARM + 1 + 5 * TIMED), text)
+                for _ in range(WARM + 1):  # the last one captures a graph
+                    run.advance()
+            elif question == "time":
+                answer = None if run is None else round(1e6 * run.seconds_a_step(TIMED), 1)
+                run = None
+            else:
+                wanted, steps = question
+                used = settings if wanted.equal == "body" else sized
+                used = replace(used, seed=wanted.seed, steps=steps)
+                answer = one(used, texts[wanted.text], wanted, device)
+        except Exception:  # noqa: BLE001 - the other runs are worth their time
+            answer = traceback.format_exc()
+        answers.put((settings.arm, answer))
+
+
+def as_tensor(text: bytes, device: str = "cpu") -> Tensor:
+    return torch.frombuffer(bytearray(text), dtype=torch.uint8).to(device)
 
 
 def device_name(device: torch.device) -> str:
@@ -124,7 +256,8 @@ def device_name(device: torch.device) -> str:
 
 def line(result: Result) -> str:
     numbers = f"all {result['all']:.3f}  last {result['last']:.3f}  leak {result['leak']:.2g}"
-    return f"{result['arm']:16} seed {result['seed']}  {numbers}  {result['seconds']:.1f} s"
+    what = f"{result['equal']:10} {result['text']:11} seed {result['seed']}"
+    return f"{result['arm']:24} {what}  {numbers}  {result['seconds']:.1f} s"
 
 
 @dataclass(kw_only=True)
@@ -133,95 +266,52 @@ class Kept:
 
     out: Path
     settings: dict[str, Any]
-    texts: Corpus
+    unigram: dict[str, float]
     results: list[Result] = field(default_factory=list)
-    front: dict[str, Any] = field(default_factory=dict)  # "device", and "us" by arm
 
     @staticmethod
-    def read(out: Path, settings: Settings, texts: Corpus) -> Kept:
+    def read(out: Path, settings: Settings, texts: dict[str, Corpus]) -> Kept:
         """The runs of the file with these settings, on any card.
 
         Raises:
             ValueError: it holds something else, which would be lost.
         """
-        common = {k: v for k, v in asdict(settings).items() if k not in {"arm", "seed"}}
-        kept = Kept(out=out, settings=common, texts=texts)
+        common = {k: v for k, v in asdict(settings).items() if k not in OWN}
+        common = json.loads(json.dumps(common))  # lists for tuples
+        unigram = {name: round(unigram_entropy(text.held_out), 6) for name, text in texts.items()}
+        kept = Kept(out=out, settings=common, unigram=unigram)
         if out.is_file():
-            before = _document(out)
-            if (before.get("schema"), before.get("settings")) != (SCHEMA, common):
+            try:
+                before = json.loads(out.read_text(encoding="utf-8"))
+                fits = (before["schema"], before["settings"]) == (SCHEMA, common)
+            except (ValueError, TypeError, KeyError):
+                fits = False
+            if not fits:
                 raise ValueError(
                     f"{out} was not written by runs with these settings: name another file"
                 )
-            kept.results, kept.front = before["results"], before["front"]
+            kept.results = before["results"]
+            kept.unigram = before["unigram"] | unigram
         return kept
 
-    def has(self, settings: Settings) -> bool:
-        return any((r["arm"], r["seed"]) == (settings.arm, settings.seed) for r in self.results)
-
-    def add(self, result: Result) -> None:
-        self.results.append(result)
+    def has(self, arm: str, wanted: Wanted) -> bool:
+        run = {"arm": arm, **asdict(wanted)}
+        return any(run.items() <= each.items() for each in self.results)
 
     def write(self) -> None:
-        """Write the file atomically."""
-        document = {
+        """Write the file whole or not at all; a run is a line."""
+        order = list(ARMS)
+        self.results.sort(
+            key=lambda r: (EQUAL.index(r["equal"]), r["text"], order.index(r["arm"]), r["seed"])
+        )
+        head = {
             "schema": SCHEMA,
-            "unigram": unigram_entropy(self.texts.held_out),
-            "held_out_bytes": len(self.texts.held_out),
+            "unigram": self.unigram,
             "settings": self.settings,
-            "front": self.front,
-            "results": sorted(self.results, key=lambda r: (list(ARMS).index(r["arm"]), r["seed"])),
+            "words": {arm: ARMS[arm].words for arm in order},
         }
+        lines = ",\n".join(f"  {json.dumps(each)}" for each in self.results)
+        text = f'{json.dumps(head, indent=1)[:-2]},\n "results": [\n{lines}\n ]\n}}\n'
         new = self.out.with_name(f"{self.out.name}.new")
-        new.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        new.write_text(text, encoding="utf-8")
         new.replace(self.out)
-
-
-def _document(file: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {}
-
-
-def front_times(
-    settings: Settings, texts: Corpus, device: str, arms: Iterable[str]
-) -> dict[str, float]:
-    """Microseconds of each front end's forward pass on one batch, in a CUDA graph; {} on a CPU."""
-    if not device.startswith("cuda"):
-        return {}
-    rows, context = settings.batch, settings.shape.context
-    batch = torch.frombuffer(bytearray(texts.train[: rows * context]), dtype=torch.uint8)
-    batch = batch.view(rows, context).to(device)
-    clock = Clock(device=torch.device(device))
-    size = rows * context * settings.shape.width * 4
-    found = {}
-    for arm in dict.fromkeys(arms):
-        front = ByteModel(arm, settings.shape).front.to(device)
-        with torch.inference_mode(), torch.autocast("cuda", torch.bfloat16):
-            found[arm] = clock.busy(partial(_front, front, batch), size).us
-    return found
-
-
-def _front(front: nn.Module, batch: Tensor, launch: int) -> Tensor:
-    del launch  # the input is small, and read by every launch alike
-    return front(batch)
-
-
-_shared: dict[str, Any] = {}
-
-
-def _prepare(texts: Corpus, places: multiprocessing.Queue[str], count: int) -> None:
-    """In each worker, once; the workers share one machine's cores."""
-    warnings.simplefilter("ignore", LeakWarning)
-    torch.set_num_threads(1 if count > 1 else torch.get_num_threads())
-    device = places.get(timeout=60)
-    if device.startswith("cuda"):
-        torch.cuda.set_device(device)
-    _shared.update(texts=texts, device=device)
-
-
-def _job(settings: Settings, end: float) -> Result:
-    if time.monotonic() > end:
-        raise TooLate
-    return one(settings, _shared["texts"], _shared["device"], end)

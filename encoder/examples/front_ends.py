@@ -25,24 +25,93 @@ class ByteEmbedding(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.table = nn.Embedding(256, width)
+        self.embedding = nn.Embedding(256, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.table(x.int())
+        return self.embedding(x.int())
+
+
+def one_kernel(width: int) -> ByteSpectral:
+    """Embedding and projected magnitudes at once."""
+    return ByteSpectral(W=64, K=FEATURES, precision="fast", project=width, embed=True)
+
+
+class Apart(nn.Module):
+    """The function of `one_kernel` of the same parameters, in separate steps."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.features = ByteSpectral(W=64, K=FEATURES, precision="fast")
+        self.projection = nn.Linear(FEATURES, width)  # drawn in the order of the one kernel's
+        self.embedding = nn.Embedding(256, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.embedding(x.int()) + self.projection(self.features(x))
 
 
 class CausalConv(nn.Module):
-    """Embedding plus a depthwise convolution over the last `taps` bytes: local context, cheaply."""
+    """A depthwise convolution over each position and those before it: local context, cheaply."""
 
-    def __init__(self, width: int, *, taps: int = 8) -> None:
+    def __init__(self, width: int, taps: int = 8) -> None:
         super().__init__()
-        self.embedding = ByteEmbedding(width)
-        self.pad = nn.ConstantPad1d((taps - 1, 0), 0.0)
-        self.conv = nn.Conv1d(width, width, taps, groups=width)
+        self.weight = nn.Parameter(torch.empty(taps, width).uniform_(-1, 1) / taps**0.5)
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, embedded: Tensor) -> Tensor:
+        """Sums of shifted rows, which torch.compile makes one kernel of."""
+        found = self.bias.expand_as(embedded)
+        for back, weight in enumerate(self.weight):
+            found = found + weight * _earlier(embedded, back)
+        return found
+
+
+class HashedGrams(nn.Module):
+    """A row for the last 2 to 6 bytes each, by a hash modulo a prime."""
+
+    def __init__(self, width: int, rows: int) -> None:
+        super().__init__()
+        self.rows = rows
+        self.tables = nn.ModuleList(nn.Embedding(rows, width) for _ in range(2, 7))
 
     def forward(self, x: Tensor) -> Tensor:
-        embedded = self.embedding(x)
-        return embedded + self.conv(self.pad(embedded.transpose(1, 2))).transpose(1, 2)
+        hashed = byte = x.int() + 1  # 0 stands before the row
+        found: list[Tensor] = []
+        factor = 1
+        for back, table in enumerate(self.tables, start=1):
+            factor = factor * 263 % self.rows
+            hashed = (hashed + _earlier(byte, back) * factor) % self.rows
+            found.append(table(hashed))
+        return sum(found[1:], start=found[0])
+
+
+def _earlier(x: Tensor, back: int) -> Tensor:
+    """The value `back` positions earlier along the second axis; 0 before the row."""
+    return nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (back, 0))[:, : x.shape[1]]
+
+
+class Beside(nn.Module):
+    """A front end that has an embedding, plus a convolution of that, plus hashed n-grams.
+
+    Args:
+        base: builds what is added to.
+        conv: whether a convolution is.
+        rows: rows of each table of the n-grams, a prime; 0 for none.
+    """
+
+    def __init__(
+        self, width: int, base: Callable[[int], nn.Module] = ByteEmbedding, *,
+        conv: bool = False, rows: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.base = base(width)
+        self.conv = CausalConv(width) if conv else None
+        self.grams = HashedGrams(width, rows) if rows else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = self.base(x)
+        if self.conv is not None:
+            found = found + self.conv(self.base.embedding(x.int()))
+        return found if self.grams is None else found + self.grams(x)
 
 
 class Whole(nn.Module):
@@ -55,44 +124,6 @@ class Whole(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         found = whole_row(x, self.parts) / x.shape[1] ** 0.5
         return nn.functional.pad(found[..., :FEATURES], (0, max(0, FEATURES - found.shape[-1])))
-
-
-class HashedGrams(nn.Module):
-    """Embedding plus a row for the last 2 to 6 bytes each, by a hash modulo a prime."""
-
-    def __init__(self, width: int, *, rows: int = 199) -> None:
-        super().__init__()
-        self.embedding = ByteEmbedding(width)
-        self.rows = rows
-        self.tables = nn.ModuleList(nn.Embedding(rows, width) for _ in range(2, 7))
-
-    def forward(self, x: Tensor) -> Tensor:
-        found, byte = self.embedding(x), x.int() + 1
-        hashed, factor = byte, 1
-        for back, table in enumerate(self.tables, start=1):
-            factor = factor * 263 % self.rows
-            earlier = nn.functional.pad(byte, (back, 0))[:, : x.shape[1]]  # 0 before the row
-            hashed = (hashed + earlier * factor) % self.rows
-            found = found + table(hashed)
-        return found
-
-
-def _one_kernel(width: int) -> ByteSpectral:
-    """Embedding and projected magnitudes at once."""
-    return ByteSpectral(W=64, K=FEATURES, precision="fast", project=width, embed=True)
-
-
-class Apart(nn.Module):
-    """The same function of the same parameters in separate steps."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.features = ByteSpectral(W=64, K=FEATURES, precision="fast")
-        self.projection = nn.Linear(FEATURES, width)  # drawn in the order of the one kernel's
-        self.embedding = nn.Embedding(256, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.embedding(x.int()) + self.projection(self.features(x))
 
 
 def normalised(x: Tensor) -> Tensor:
@@ -215,11 +246,22 @@ ARMS: dict[str, Arm] = {
                           words="embedding + re/im MLP"),
     "embedding+taps": Arm(build=partial(_beside_embedding, build=_taps),
                           words="embedding + learnable taps MLP"),
-    "embedding+conv8": Arm(build=CausalConv, words="embedding + depthwise causal conv, 8 taps"),
-    "embedding+ngrams": Arm(build=HashedGrams,
+    "embedding+conv8": Arm(build=partial(Beside, conv=True),
+                           words="embedding + depthwise causal conv, 8 taps"),
+    "embedding+ngrams": Arm(build=partial(Beside, rows=199),
                             words="embedding + hashed 2- to 6-grams, 199 rows each"),
+    "embedding+ngrams-4099": Arm(build=partial(Beside, rows=4099),
+                                 words="embedding + hashed 2- to 6-grams, 4,099 rows each"),
     "embedding+mag-linear": Arm(build=Apart, words="embedding + mag, Linear"),
-    "one-kernel": Arm(build=_one_kernel, words="embedding + mag, Linear, in one kernel"),
+    "one-kernel": Arm(build=one_kernel, words="embedding + mag, Linear, in one kernel"),
+    "embedding+conv8+ngrams": Arm(build=partial(Beside, conv=True, rows=199),
+                                  words="embedding + conv + n-grams"),
+    "one-kernel+conv8": Arm(build=partial(Beside, base=one_kernel, conv=True),
+                            words="one kernel + conv"),
+    "one-kernel+ngrams": Arm(build=partial(Beside, base=one_kernel, rows=199),
+                             words="one kernel + n-grams"),
+    "one-kernel+conv8+ngrams": Arm(build=partial(Beside, base=one_kernel, conv=True, rows=199),
+                                   words="one kernel + conv + n-grams"),
     "published": Arm(build=partial(_pointwise, function=published, columns=FEATURES), causal=False,
                      words="the published kernel, literally"),
     "abs-byte": Arm(build=partial(_pointwise, function=torch.abs, columns=FEATURES),

@@ -5,34 +5,29 @@
     python examples/lm.py train --arm embedding+reim --checkpoint run.pt
     python examples/lm.py sample --checkpoint run.pt --prompt "To be"
     python examples/lm.py leaks                     which front ends see the future
-    python examples/lm.py arms --seeds 0 1 --processes 5 --out arms.json
+    python examples/lm.py arms --equal parameters time --seeds 0 1 2 --out arms.json
 
-`train` goes on from its checkpoint. On several GPUs the batch is split, and the same text is seen
-as on one: torchrun --nproc-per-node 4 examples/lm.py train --arm embedding+reim
+`train` goes on from its checkpoint.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
-
 import compare_arms
 import torch
 from byte_model import ByteModel, LeakWarning, Shape, future_leak, sample
-from compare_arms import device_name
-from corpus import Corpus, corpus
+from compare_arms import EQUAL, Wanted, as_tensor
+from corpus import SOURCES, Corpus, corpus
 from front_ends import ARMS
-from score import Score, evaluate, unigram_entropy
-from train import Run, Settings, Workers, trained_model
+from score import evaluate, unigram_entropy
+from train import Run, Settings, trained_model
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
@@ -47,46 +42,32 @@ def settings_of(options: argparse.Namespace) -> Settings:
         seed=options.seed,
         backend=options.backend,
         replayed=not options.eager,
+        compiled=options.compile,
     )
 
 
 def train(options: argparse.Namespace) -> int:
     settings = settings_of(options)
-    workers = Workers.started(options.device)
-    texts = corpus(options.corpus)
-    run = Run(settings, as_tensor(texts.train), workers=workers, checkpoint=options.checkpoint)
-    first = workers.rank == 0
-    if first and run.step:
+    texts = corpus(options.corpus, options.text)
+    run = Run(settings, as_tensor(texts.train, options.device), checkpoint=options.checkpoint)
+    if run.step:
         print(f"going on after step {run.step}", flush=True)
 
     def say(step: int, loss: float) -> None:
-        if first:
-            print(f"step {step}/{settings.steps}: {loss:.3f} bits a byte on the batch", flush=True)
+        print(f"step {step}/{settings.steps}: {loss:.3f} bits a byte on the batch", flush=True)
 
-    begin, steps = time.perf_counter(), settings.steps - run.step
-    model = run.train(progress=say)
-    seconds = time.perf_counter() - begin
-    if first:
-        score = report(model, texts)
-        if options.report:
-            found = {"arm": settings.arm, "seed": settings.seed, "steps": settings.steps,
-                     "processes": workers.count, "device": device_name(workers.device),
-                     "all": score.all, "last": score.last,
-                     "ms_per_step": 1000 * seconds / max(1, steps)}  # fmt: skip
-            options.report.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    workers.finished()
+    report(run.train(progress=say), texts)
     return 0
 
 
-def report(model: ByteModel, texts: Corpus) -> Score:
+def report(model: ByteModel, texts: Corpus) -> None:
     """Print what the model is worth, and whether to believe it."""
     score = evaluate(model, as_tensor(texts.held_out))
-    print(f"held-out plays: {score.all:.3f} bits a byte, {score.last:.3f} at the last position "
+    print(f"held-out text: {score.all:.3f} bits a byte, {score.last:.3f} at the last position "
           f"of each window; {unigram_entropy(texts.held_out):.3f} without any context")  # fmt: skip
     leak = future_leak(model)
     words = f"changes earlier answers by up to {leak:.3g}" if leak else "changes no earlier answer"
     print(f"leak test: a later byte {words}")
-    return score
 
 
 def show_sample(options: argparse.Namespace) -> int:
@@ -119,21 +100,22 @@ def leaks(options: argparse.Namespace) -> int:
 def toy(options: argparse.Namespace) -> int:
     """The same experiment in small: it shows the leak, not what the arms are worth."""
     torch.set_num_threads(options.threads)
-    texts = corpus(options.corpus)
+    texts = corpus(options.corpus, options.text)
     small = Settings(shape=Shape(layers=1, width=64, heads=2, context=64), steps=200, batch=16,
                      rate=3e-3, warmup=20, seed=options.seed)  # fmt: skip
     texts = replace(texts, held_out=texts.held_out[:8193])
     print(f"{'arm':16} all    last   (bits a byte; {unigram_entropy(texts.held_out):.2f} without "
           "any context)")  # fmt: skip
+    wanted = Wanted(equal="body", text=options.text, seed=options.seed)
     results = [
-        compare_arms.one(replace(small, arm=arm), texts, "cpu")
+        compare_arms.one(replace(small, arm=arm), texts, wanted, "cpu")
         for arm in ("embedding", "mag", "published", "centred-reim")
     ]
     for each in results:
         leak = "LEAKS" if each["leak"] else ""
         print(f"{each['arm']:16} {each['all']:.3f}  {each['last']:.3f}  {leak}".rstrip())
     if options.out:
-        kept = compare_arms.Kept.read(options.out, small, texts)
+        kept = compare_arms.Kept.read(options.out, small, {options.text: texts})
         kept.results = results
         kept.write()
     by_arm = {each["arm"]: each for each in results}
@@ -142,21 +124,17 @@ def toy(options: argparse.Namespace) -> int:
 
 
 def arms(options: argparse.Namespace) -> int:
-    settings = settings_of(options)
     wanted = [
-        replace(settings, arm=arm, seed=seed) for seed in options.seeds for arm in options.arms
+        Wanted(equal=equal, text=text, seed=seed)
+        for equal in options.equal
+        for seed in options.seeds
+        for text in options.texts
     ]
-    devices = [options.device]
-    if options.device == "cuda":
-        devices = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
     return compare_arms.many(
-        wanted, corpus(options.corpus), devices, options.out,
-        processes=options.processes, seconds=options.seconds,
+        options.arms, wanted, settings_of(options),
+        {name: corpus(options.corpus, name) for name in options.texts}, options.device,
+        options.out, seconds=options.seconds,
     )  # fmt: skip
-
-
-def as_tensor(text: bytes) -> torch.Tensor:
-    return torch.frombuffer(bytearray(text), dtype=torch.uint8)
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -196,7 +174,8 @@ def parser() -> argparse.ArgumentParser:
     on = "cuda" if torch.cuda.is_available() else "cpu"
     common.add_argument("--device", type=device, default=on)
     common.add_argument("--seed", type=at_least(0), default=0)
-    common.add_argument("--corpus", type=Path, metavar="DIR", help="where the archive is kept")
+    common.add_argument("--corpus", type=Path, metavar="DIR", help="where archives are kept")
+    common.add_argument("--text", choices=SOURCES, default="shakespeare")
     shape = argparse.ArgumentParser(add_help=False)
     for name, value in (("layers", 4), ("width", 256), ("heads", 4), ("context", 256),
                         ("steps", 1200), ("batch", 64)):  # fmt: skip
@@ -204,18 +183,19 @@ def parser() -> argparse.ArgumentParser:
     shape.add_argument("--rate", type=from_zero, default=1e-3)
     shape.add_argument("--backend", choices=("auto", "triton", "torch"), default="auto")
     shape.add_argument("--eager", action="store_true", help="no CUDA graph of a step")
+    shape.add_argument("--compile", action="store_true", help="model and loss by torch.compile")
     whole = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = whole.add_subparsers(required=True)
 
     one = commands.add_parser("train", parents=[common, shape])
     one.add_argument("--arm", choices=ARMS, default="embedding")
     one.add_argument("--checkpoint", type=Path)
-    one.add_argument("--report", type=to_write, metavar="FILE", help="the figures as JSON")
     one.set_defaults(run=train)
     many = commands.add_parser("arms", parents=[common, shape])
     many.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     many.add_argument("--seeds", nargs="+", type=at_least(0), default=[0, 1])
-    many.add_argument("--processes", type=at_least(1), default=1, help="at a time, on each GPU")
+    many.add_argument("--texts", nargs="+", choices=SOURCES, default=["shakespeare"])
+    many.add_argument("--equal", nargs="+", choices=EQUAL, default=["body"])
     many.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
     many.add_argument("--out", type=to_write, default=Path("arms.json"))
     many.set_defaults(run=arms, arm="embedding")

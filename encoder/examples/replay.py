@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 
 import torch
@@ -33,6 +34,7 @@ class Replayed:
             torch.cuda.current_stream().wait_stream(self.aside)
             return self.result
         if self.graph is None:
+            gc.collect()  # a graph of an earlier run that is freed meanwhile would end the capture
             self.graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self.graph, stream=self.aside):
                 self.result = self.step()

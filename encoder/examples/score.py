@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import torch
-from byte_model import ByteModel
+from byte_model import ByteModel, autocast
 from torch import Tensor, nn
 
 
@@ -52,11 +52,6 @@ def _losses(model: ByteModel, given: Tensor, asked: Tensor) -> Tensor:
     return nn.functional.cross_entropy(
         logits.transpose(1, 2).float(), asked.long(), reduction="none"
     )
-
-
-def autocast(device: torch.device) -> torch.autocast:
-    """bfloat16 on a GPU; float32 elsewhere."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
 
 
 def unigram_entropy(text: bytes) -> float:

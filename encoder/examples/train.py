@@ -1,7 +1,7 @@
-"""Training of a `ByteModel`: reproducible, resumable, over one process or several.
+"""Training of a `ByteModel`: reproducible and resumable.
 
 Which bytes a step sees is a function of the seed and the step alone, so that a run that was
-stopped goes on exactly where it was, and the same text is seen whatever the number of processes.
+stopped goes on exactly where it was.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import errno
 import io
 import math
 import os
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -18,12 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
-from byte_model import ByteModel, Shape
+from byte_model import ByteModel, Shape, autocast
 from replay import Replayed
-from score import autocast
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from byte_spectral.encoder import ByteSpectral
 from byte_spectral.functional import Backend
@@ -45,7 +43,8 @@ class Settings:
     clip: float = 1.0
     seed: int = 0
     backend: Backend = "auto"  # of the encoder, where the arm has one
-    replayed: bool = True  # on one GPU, as a CUDA graph
+    replayed: bool = True  # on a GPU, as a CUDA graph
+    compiled: bool = False  # model and loss, by torch.compile
 
     def rate_at(self, step: int) -> float:
         """Linear warm-up, then a cosine down to a tenth."""
@@ -55,44 +54,8 @@ class Settings:
         return self.rate * (0.55 + 0.45 * math.cos(math.pi * done))
 
 
-class TooLate(Exception):  # noqa: N818 - nothing went wrong
-    """The time that was given is over; the last checkpoint stands."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workers:
-    """The processes that `torchrun` started, or this one alone."""
-
-    rank: int = 0
-    count: int = 1
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-
-    @staticmethod
-    def started(device: str) -> Workers:
-        """Join the group that the environment names; `device` is "cpu" or "cuda"."""
-        count = int(os.environ.get("WORLD_SIZE", "1"))
-        rank = int(os.environ.get("RANK", "0"))
-        where = torch.device(device)
-        if where.type == "cuda":
-            local = int(os.environ.get("LOCAL_RANK", "0"))
-            where = torch.device("cuda", where.index if where.index is not None else local)
-            torch.cuda.set_device(where)
-        if count > 1 and not dist.is_initialized():
-            dist.init_process_group("nccl" if where.type == "cuda" else "gloo")
-        return Workers(rank=rank, count=count, device=where)
-
-    def finished(self) -> None:
-        """Leave the group."""
-        if self.count > 1:
-            dist.destroy_process_group()
-
-
-def windows(text: Tensor, settings: Settings, workers: Workers) -> Tensor:
-    """Start of each row of each step: (steps, rows of this process)."""
-    if settings.batch % workers.count:
-        raise ValueError(
-            f"a batch of {settings.batch} rows cannot be split among {workers.count} processes"
-        )
+def windows(text: Tensor, settings: Settings) -> Tensor:
+    """Start of each row of each step: (steps, rows)."""
     room = text.numel() - settings.shape.context
     if room < 1:
         raise ValueError(
@@ -100,7 +63,16 @@ def windows(text: Tensor, settings: Settings, workers: Workers) -> Tensor:
         )
     source = torch.Generator().manual_seed(settings.seed)
     begins = torch.randint(room, (settings.steps, settings.batch), generator=source)
-    return begins[:, workers.rank :: workers.count].to(text.device)
+    return begins.to(text.device)
+
+
+def loss_of(model: ByteModel, rows: Tensor) -> Tensor:
+    """Mean loss, in nats, of each byte of the rows but the first."""
+    with autocast(rows.device):
+        logits = model(rows[:, :-1])
+        return nn.functional.cross_entropy(
+            logits.flatten(0, 1).float(), rows[:, 1:].flatten().long()
+        )
 
 
 class Run:
@@ -108,28 +80,19 @@ class Run:
 
     Args:
         settings: of the run.
-        text: training bytes, uint8 (n,).
-        workers: the processes that share the batch.
+        text: training bytes, uint8 (n,), on the device to train on.
         checkpoint: where to keep the state; what is there is gone on with.
 
     Raises:
-        ValueError: the checkpoint is of other settings or none at all, or text or batch do not fit.
+        ValueError: the checkpoint is of other settings or none at all, or the text is too short.
         OSError: there is no folder to keep the checkpoint in, or it cannot be read.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        text: Tensor,
-        *,
-        workers: Workers | None = None,
-        checkpoint: Path | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, text: Tensor, *, checkpoint: Path | None = None) -> None:
         self.settings = settings
-        self.workers = workers or Workers()
-        device = self.workers.device
-        self.text = text.to(device)
-        self.begins = windows(self.text, settings, self.workers)
+        self.text = text
+        self.device = device = text.device
+        self.begins = windows(text, settings)
         self.rates = torch.tensor([settings.rate_at(i) for i in range(settings.steps)]).to(device)
         self.checkpoint = checkpoint
         self.step = 0
@@ -146,42 +109,30 @@ class Run:
             raise FileNotFoundError(errno.ENOENT, reason, str(checkpoint.parent))
         # the device counts too: a replayed graph cannot be told the step
         self.at = torch.tensor([self.step], device=device)
-        self.parallel: nn.Module = self.model
-        if self.workers.count > 1:
-            on_gpu = device.type == "cuda"
-            self.parallel = DistributedDataParallel(self.model, [device] if on_gpu else None)
+        self.loss = torch.compile(loss_of, fullgraph=True) if settings.compiled else loss_of
+        replayed = settings.replayed and device.type == "cuda"
+        self.advance = Replayed(self._advance) if replayed else self._advance
 
     def train(
         self,
         *,
         progress: Callable[[int, float], object] | None = None,
         every: int = 100,
-        deadline: float = math.inf,
     ) -> ByteModel:
         """Run the steps that are left.
 
         Args:
             progress: told the steps done and the loss in bits a byte, every `every` steps.
             every: steps between reports and checkpoints.
-            deadline: by `time.monotonic`.
-
-        Raises:
-            TooLate: the deadline passed between two reports.
         """
-        self.parallel.train()
-        alone = self.workers.device.type == "cuda" and self.workers.count == 1
-        advance = self._advance
-        if alone and self.settings.replayed:
-            advance = Replayed(self._advance)
+        self.model.train()
         while self.step < self.settings.steps:
-            loss = advance()
+            loss = self.advance()
             self.step += 1
             if self.step % every == 0 or self.step == self.settings.steps:
+                self.save()
                 if progress is not None:
                     progress(self.step, loss.item() / math.log(2))
-                self.save()
-                if time.monotonic() > deadline:
-                    raise TooLate
         return self.model
 
     def _advance(self) -> Tensor:
@@ -190,24 +141,31 @@ class Run:
             group["lr"].copy_(self.rates[self.at][0])
         offsets = torch.arange(self.settings.shape.context + 1, device=self.text.device)
         rows = self.text[self.begins[self.at][0][:, None] + offsets]
-        with autocast(self.workers.device):
-            logits = self.parallel(rows[:, :-1])
-            loss = nn.functional.cross_entropy(
-                logits.flatten(0, 1).float(), rows[:, 1:].flatten().long()
-            )
+        loss = self.loss(self.model, rows)
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         self.optimiser.step()
         self.at += 1
         return loss.detach()
 
+    def seconds_a_step(self, steps: int, repeats: int = 5) -> float:
+        """The median time of a step, by the wall clock, over so many steps."""
+        found = []
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            for _ in range(steps):
+                loss = self.advance()
+            loss.item()  # waits for the device
+            found.append((time.perf_counter() - begin) / steps)
+        return statistics.median(found)
+
     def save(self) -> None:
-        """Write the checkpoint, whole or not at all; only the first process does.
+        """Write the checkpoint, whole or not at all.
 
         Raises:
             OSError: it cannot be written; the one before it stands.
         """
-        if self.checkpoint is None or self.workers.rank:
+        if self.checkpoint is None:
             return
         state = {
             "settings": asdict(self.settings),
@@ -231,7 +189,7 @@ class Run:
             raise OSError(error.errno, reason, str(self.checkpoint)) from error
 
     def _resume(self, checkpoint: Path) -> None:
-        state = read_checkpoint(checkpoint, self.workers.device)
+        state = read_checkpoint(checkpoint, self.device)
         if state["settings"] != asdict(self.settings):
             raise ValueError(
                 f"{checkpoint} was written with other settings; name another file or delete it"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fill docs/encoder.md with what was measured: tables and plots from benchmarks/results/*.json.
+"""Fill docs/encoder.md and README.md with what was measured, from benchmarks/results/*.json.
 
     python tools/fill_page.py                 tables and plots of results
     python tools/fill_page.py --spectrogram   also the picture of a text; needs PyTorch
@@ -25,6 +25,7 @@ from plots import COLOURS, RED, Bar, Line, bars, curves, picture
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "encoder.md"
+README = ROOT / "README.md"
 PLOTS = ROOT / "docs" / "images"
 PART = re.compile(r"<!-- generated: ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
 NOT_YET = "Not measured yet.\n"
@@ -226,53 +227,130 @@ def counters(recorded: list[Json]) -> str:
     return measured_on(found) + table(head, rows)
 
 
-def by_arm(found: Json) -> dict[str, list[Json]]:
+def by_arm(found: Json, equal: str, text: str) -> dict[str, list[Json]]:
     arms: dict[str, list[Json]] = defaultdict(list)
     for each in found["results"]:
-        arms[each["arm"]].append(each)
+        if (each["equal"], each["text"]) == (equal, text):
+            arms[each["arm"]].append(each)
     return arms
+
+
+def by_text(found: Json, equal: str) -> dict[str, dict[str, list[Json]]]:
+    """Runs by text and arm, the longest-known text first."""
+    texts = {each["text"] for each in found["results"] if each["equal"] == equal}
+    return {text: by_arm(found, equal, text) for text in sorted(texts, reverse=True)}
 
 
 def mean(runs: list[Json], key: str) -> float:
     return statistics.fmean(each[key] for each in runs)
 
 
-def cards(found: Json) -> str:
+def spread(runs: list[Json]) -> str:
+    """Mean bits a byte over seeds and the distance of the furthest; seeds, where not three."""
+    values = [each["all"] for each in runs]
+    if not values:
+        return "not run"
+    middle = statistics.fmean(values)
+    text = f"{middle:.3f}"
+    if len(values) > 1:
+        text += f" ± {max(abs(value - middle) for value in values):.3f}"
+    return text if len(values) == 3 else f"{text} ({len(values)} seed{'s' * (len(values) > 1)})"
+
+
+def cards(runs: Iterable[Json]) -> str:
     """Number of runs on each card."""
-    counts = Counter(f"{each['device']}, PyTorch {each['torch']}" for each in found["results"])
+    counts = Counter(f"{each['device']}, PyTorch {each['torch']}" for each in runs)
     return "; ".join(f"{where}: {n} run{'s' * (n != 1)}" for where, n in counts.items()) + ".\n\n"
 
 
+def leaks(runs: Iterable[Json]) -> str:
+    return "**yes**" if any(each["leak"] for each in runs) else "no"
+
+
 def arms(kept: list[Json]) -> str:
+    """Every front end before the same transformer, on Shakespeare."""
     (found,) = kept
-    times = found["front"].get("us", {})
+    of_arm = by_arm(found, "body", "shakespeare")
     rows = [
         (
             f"`{name}`",
-            runs[0]["words"],
+            found["words"][name],
             f"{runs[0]['front_parameters']:,}",
             " / ".join(f"{each['all']:.3f}" for each in runs),
             f"{mean(runs, 'last'):.3f}",
-            "**yes**" if any(each["leak"] for each in runs) else "no",
-            *([f"{times[name]:.0f}" if name in times else ""] if times else []),
+            leaks(runs),
         )
-        for name, runs in by_arm(found).items()
+        for name, runs in of_arm.items()
     ]
     head = ["name", "front end", "parameters", "bpb", "bpb, last position", "sees the future"]
-    if times:
-        head.append(f"front end, us ({card(found['front']['device'])})")
-    words = f"Without any context: {found['unigram']:.3f} bits a byte.\n\n"
-    return cards(found) + words + table(head, rows)
+    words = f"Without any context: {found['unigram']['shakespeare']:.3f} bits a byte.\n\n"
+    return cards(run for runs in of_arm.values() for run in runs) + words + table(head, rows)
 
 
-def repeat(kept: list[Json]) -> str:
-    """The distance between repeated runs with the same seed."""
-    (again,) = kept
-    before = {(r["arm"], r["seed"]): r for r in results("arms")[0]["results"]}
-    apart = {r["arm"]: abs(r["all"] - before[r["arm"], r["seed"]]["all"]) for r in again["results"]}
-    rows = [(f"`{name}`", f"{value:.4f}") for name, value in apart.items()]
-    words = f"Median: {statistics.median(apart.values()):.4f} bits a byte.\n\n"
-    return cards(again) + words + table(("name", "bpb, apart from the run above"), rows)
+def equal(kept: list[Json]) -> str:
+    """Models of one size: the same steps, and as many as fit into the same time."""
+    (found,) = kept
+    steps, seconds = by_text(found, "parameters"), by_text(found, "time")
+    rows = []
+    for name, words in found["words"].items():
+        runs = [run for arms in steps.values() for run in arms.get(name, [])]
+        if not runs:
+            continue
+        last = (
+            f"{mean(arms[name], 'last'):.3f}" if name in arms else "" for arms in steps.values()
+        )
+        timed = (arms.get(name, []) for arms in seconds.values())
+        rows.append((
+            f"`{name}`", words, f"{runs[0]['front_parameters']:,}", f"{runs[0]['parameters']:,}",
+            leaks(runs), *(spread(arms.get(name, [])) for arms in steps.values()), *last,
+            f"{runs[0]['us_a_step'] / 1000:.2f}",
+            *(f"{spread(runs)}, {runs[0]['steps']} steps" if runs else "not run" for runs in timed),
+        ))  # fmt: skip
+    head = ("name", "front end", "parameters", "of the model", "sees the future", *steps,
+            *(f"{text}, last position" for text in steps), "ms a step",
+            *(f"{text}, equal time" for text in seconds))  # fmt: skip
+    unigram = "; ".join(f"{text} {found['unigram'][text]:.3f}" for text in steps)
+    runs = [each for each in found["results"] if each["equal"] != "body"]
+    words = f"Without any context: {unigram} bits a byte.\n\n"
+    return cards(runs) + words + table(head, rows) + "\n" + one_kernel(steps)
+
+
+def one_kernel(steps: dict[str, dict[str, list[Json]]]) -> str:
+    """The fused front end beside the same parameters in separate steps, seed by seed."""
+    text = ""
+    for name, arms in steps.items():
+        apart = {each["seed"]: each["all"] for each in arms["embedding+mag-linear"]}
+        found = [f"{each['all'] - apart[each['seed']]:+.3f}" for each in arms["one-kernel"]]
+        text += f"- {name}: {', '.join(found)}\n"
+    return f"One kernel less separate steps, bits a byte at each seed:\n\n{text}"
+
+
+def worth(kept: list[Json]) -> str:
+    """The README's table: mean bits a byte at equal size and steps, best first; and what wins."""
+    (found,) = kept
+    steps = by_text(found, "parameters")
+    means = {
+        name: [mean(arms[name], "all") for arms in steps.values()]
+        for name in found["words"]
+        if all(len(arms.get(name, [])) == 3 for arms in steps.values())
+    }
+    best = [min(means, key=lambda name: means[name][i]) for i in range(len(steps))]
+    sized = next(iter(by_text(found, "parameters").values()))["embedding"][0]
+    rows = [
+        (
+            f"{found['words'][name]} (`{name}`)",
+            *(f"**{value:.3f}**" if best[i] == name else f"{value:.3f}"
+              for i, value in enumerate(values)),
+            f"{next(iter(steps.values()))[name][0]['us_a_step'] / 1000:.2f}",
+        )
+        for name, values in sorted(means.items(), key=lambda each: sum(each[1]))
+    ]  # fmt: skip
+    wins = "; ".join(f"`{name}` on {text}" for name, text in zip(best, steps, strict=True))
+    return (
+        f"Bits a byte on held-out text, mean of three seeds, {sized['steps']} steps, models of "
+        f"{sized['parameters'] / 1e6:.1f} million parameters. Lowest: {wins}.\n\n"
+        + table(("front end", *steps, "ms a step"), rows)
+    )
 
 
 def speed_file(bench: Json) -> str:
@@ -301,7 +379,8 @@ TABLES: dict[str, tuple[str, Callable[[list[Json]], str]]] = {
     "times": ("bench", times),
     "end-to-end": ("bench", end_to_end),
     "arms": ("arms", arms),
-    "repeat": ("repeat", repeat),
+    "equal": ("arms", equal),
+    "worth": ("arms", worth),
     "speed-plot": ("bench", speed_shown),
     "arms-plot": ("arms", arms_shown),
     "toy": ("toy", arms),
@@ -336,13 +415,13 @@ def speed_plot(bench: Json) -> str:
 
 def arms_plot(found: Json) -> str:
     rows = [
-        Bar(name=runs[0]["words"], value=mean(runs, "all"), tick=mean(runs, "last"),
+        Bar(name=found["words"][name], value=mean(runs, "all"), tick=mean(runs, "last"),
             colour=RED if any(each["leak"] for each in runs) else COLOURS[0])
-        for runs in by_arm(found).values()
+        for name, runs in by_arm(found, "body", "shakespeare").items()
     ]  # fmt: skip
     return bars("Bits a byte on held-out plays; red: sees the future", "bits a byte",
                 "the last position of each window alone, where nothing can leak", rows,
-                {"no context": found["unigram"]})  # fmt: skip
+                {"no context": found["unigram"]["shakespeare"]})  # fmt: skip
 
 
 def spectrogram() -> str:
@@ -363,7 +442,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--spectrogram", action="store_true")
     options = parser.parse_args()
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for file in (PAGE, README):
+        file.write_text(filled(file.read_text(encoding="utf-8")), encoding="utf-8")
     plots = {speed_file(each): speed_plot(each) for each in results("bench")}
     for each in results("arms"):
         plots["arms"] = arms_plot(each)

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Lay the package out for Hugging Face `kernels`: `python tools/hub.py FOLDER`.
 
-FOLDER/build/torch-universal/byte_spectral is the package as one variant for every device: Python
-and Triton alone. `kernels` loads it from a path under a name of its own, so its imports are made
-relative.
+FOLDER/build/torch-universal is the package as one variant for every device: Python and Triton
+alone, and metadata.json, without which `kernels` refuses it. `kernels` loads it from a path under a
+name of its own, so its imports are made relative.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -16,6 +17,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "byte_spectral"
 VARIANT = Path("build") / "torch-universal" / SOURCE.name
 LEFT_OUT = {"proof.py"}  # for tritonwin's ladder
+# a backend has to be named; in a universal variant it does not limit where the kernel is loaded
+METADATA = {"id": "_byte_spectral_universal", "name": "byte-spectral", "version": 1,
+            "license": "MIT", "python-depends": [], "backend": {"type": "cuda"}}  # fmt: skip
 
 
 def relative(text: str) -> str:
@@ -35,6 +39,8 @@ def lay_out(folder: Path) -> Path:
             (variant / file.name).write_text(
                 relative(text) if file.suffix == ".py" else text, encoding="utf-8"
             )
+    metadata = variant.parent / "metadata.json"
+    metadata.write_text(json.dumps(METADATA, indent=1) + "\n", encoding="utf-8")
     (folder / "README.md").write_text(
         "---\nlicense: mit\ntags: [kernel]\n---\n\n"
         + (ROOT / "README.md").read_text(encoding="utf-8"),

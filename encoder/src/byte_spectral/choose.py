@@ -53,10 +53,15 @@ def check_choice(backend: str, dtype: torch.dtype) -> None:
         )
 
 
+def has_autocast(device: torch.device) -> bool:
+    """The usual devices are not asked: torch.compile of PyTorch 2.11 cannot trace the question."""
+    return device.type in ("cpu", "cuda") or torch.amp.is_autocast_available(device.type)
+
+
 def autocast_type(device: torch.device) -> torch.dtype | None:
     """The type to which autocast casts a linear layer's operands; None without autocast."""
     kind = device.type
-    if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
+    if not has_autocast(device) or not torch.is_autocast_enabled(kind):
         return None
     return torch.get_autocast_dtype(kind)
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
+from byte_spectral import choose
 from byte_spectral.definition import frames, inside, select
 from byte_spectral.spec import Spec
 from byte_spectral.taps import dft_taps, gain, window_tensor
@@ -60,7 +61,7 @@ def _work_dtype(dtype: torch.dtype) -> torch.dtype:
 
 def _whole_products(device: torch.device) -> AbstractContextManager[object]:
     """No autocast: the features would have the error of half precision, as no kernel's have."""
-    if torch.amp.is_autocast_available(device.type):
+    if choose.has_autocast(device):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
 

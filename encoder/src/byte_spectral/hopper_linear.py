@@ -133,7 +133,8 @@ def _copy_weights(weight, weights, ready, column, S: gl.constexpr):
                                             weights.index(chunk))  # fmt: skip
 
 
-@gluon.jit
+# rows of one byte: with T as a constant 1 Triton 3.6 cannot translate the frames
+@gluon.jit(do_not_specialize=["T"])
 def project(x, taps, weight, bias, out, lengths, M, T, stride_x, S: gl.constexpr):
     """features @ weight^T + bias, features staying in registers: out (M, width). With a table the
     bias is (256, width), a row for each byte: that of the position's own is added.

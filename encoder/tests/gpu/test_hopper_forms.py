@@ -319,9 +319,11 @@ def test_a_matrix_that_is_part_of_another(D: int, K: int, first: int, kind: torc
         assert error(found, reference(x, K=K) @ weight.double().T + bias.double()) <= 6e-3
 
 
-@pytest.mark.parametrize(("D", "K"), [(256, 256), (24, 40), (320, 96)])
-def test_embedding_and_spectrum_in_one_kernel(D: int, K: int) -> None:
-    x = random_bytes(33, 777)
+@pytest.mark.parametrize(
+    ("D", "K", "T"), [(256, 256, 777), (24, 40, 777), (320, 96, 777), (64, 64, 1), (256, 256, 1)]
+)
+def test_embedding_and_spectrum_in_one_kernel(D: int, K: int, T: int) -> None:
+    x = random_bytes(33, T)
     given = [(torch.randn(n, device="cuda") / K**0.5).bfloat16() for n in ((D, K), (D,), (256, D))]
     weight, bias, table = (each.requires_grad_() for each in given)
     found = byte_spectral_linear(x, weight, bias, embedding=table)

