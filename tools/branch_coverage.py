@@ -16,10 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tritonwin.system import toml
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pytest brings tomli there
+    import tomli as tomllib
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "tritonwin"
-_TABLE = toml.loads(Path(__file__).with_name("areas.toml").read_text("utf-8"))
+_TABLE = tomllib.loads(Path(__file__).with_name("areas.toml").read_text("utf-8"))
 _PATCH = "src/tritonwin/patch"
 _HOOK = "_tritonwin_hook.py"
 _CARRIED = "_tritonwin_patch/"

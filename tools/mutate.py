@@ -50,7 +50,8 @@ def copied(name: str) -> Path:
     tests = {p.relative_to(folder) for glob in area.tests for p in folder.glob(f"tests/{glob}")}
     lists = {
         "source_paths": ["src"],
-        "only_mutate": [f"src/tritonwin/{pattern}" for pattern in area.code],
+        # not the patterns: to mutmut, `*` goes on into folders
+        "only_mutate": [f"src/tritonwin/{file}" for file in sorted(area.files())],
         "also_copy": ["tools", "benchmarks", "docs", "README.md"],
         "pytest_add_cli_args_test_selection": sorted(map(str, tests)),
         "pytest_add_cli_args": ["-pmutation_plugin", "-pno:cacheprovider", f"-k={area.but}"],

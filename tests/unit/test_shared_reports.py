@@ -115,7 +115,7 @@ def as_build_info(_: Facts, place: str, redactor: Redactor, __: Identity, folder
 WRITTEN: dict[str, Written] = {
     "snapshot": as_snapshot,
     "issue": as_issue,
-    **{f"proof{ending}": as_proof(ending) for ending in proof_report.WRITERS},
+    **{f"proof{ending}": as_proof(ending) for ending in proof_report.ENDINGS},
     "benchmark": as_benchmark,
     "build-info": as_build_info,
 }

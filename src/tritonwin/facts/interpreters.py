@@ -255,7 +255,8 @@ def find_target(
     avoided = Path(own_prefix) if is_tool_environment(Path(own_prefix)) else None
     own = None if avoided or not own_executable else Path(own_executable)
     for choice in _candidates(host, own):
-        if not is_store_alias(choice.executable) and not _below(choice.executable, avoided):
+        path = Path(choice.executable)
+        if not is_store_alias(path) and not (avoided and path.is_relative_to(avoided)):
             return choice
     if avoided is not None:
         msg = f"no Python to examine was found; {avoided} was made for tritonwin alone"
@@ -320,7 +321,3 @@ def _candidates(host: Host, own: Path | None) -> Iterator[TargetChoice]:
         yield TargetChoice(str(found.path), "first-on-path", "the first Python on PATH")
     if own:
         yield TargetChoice(str(own), "running", "the Python that runs tritonwin")
-
-
-def _below(executable: str, folder: Path | None) -> bool:
-    return folder is not None and Path(executable).is_relative_to(folder)

@@ -14,13 +14,16 @@ _COMPILERS = {"tinycc": "TinyCC", "cl": "Visual C++"}
 
 def layers(facts: Facts) -> dict[str, str]:
     """The found driver, Python, torch, Triton, compiler and caches, in a line each."""
+    torch = facts.torch
+    cuda = f", built for CUDA {torch.cuda}" if torch and torch.cuda else ""
+    caches = [f"{size(c.size_bytes)} in {c.path}" for c in facts.caches if c.size_bytes]
     return {
         "driver": _gpu(facts),
         "Python": _python(facts),
-        "torch": _torch(facts),
+        "torch": torch.version + cuda if torch else ABSENT,
         "Triton": triton_name(facts) or ABSENT,
         "compiler": _compiler(facts),
-        "caches": _caches(facts),
+        "caches": "; ".join(caches) or "empty",
     }
 
 
@@ -33,7 +36,9 @@ def described(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "Triton", f"{triton_name(facts) or 'not installed'}{where}"
     yield "CUDA", _cuda(facts)
     yield "Compiler", _compiler(facts)
-    yield "System", _system(facts)
+    system = facts.system
+    wine = f", Wine {system.wine}" if system.wine else ""
+    yield "System", f"{system.os} {system.version} {system.machine}{wine}"
 
 
 def gpu_name(gpu: Gpu) -> str:
@@ -81,14 +86,6 @@ def _gpu(facts: Facts) -> str:
     return "; ".join(gpus or ["no GPU was found"]) + (f"; {driver}" if driver else "")
 
 
-def _torch(facts: Facts) -> str:
-    if facts.torch is None:
-        return ABSENT
-    return facts.torch.version + (
-        f", built for CUDA {facts.torch.cuda}" if facts.torch.cuda else ""
-    )
-
-
 def _cuda(facts: Facts) -> str:
     toolkits = [t for t in facts.cuda_toolkits if t.exists]
     parts = [f"{t.version or 'unknown version'} ({t.layout})" for t in toolkits]
@@ -103,13 +100,3 @@ def _compiler(facts: Facts) -> str:
     parts += [f"MSVC {m.version}" for m in facts.msvc]
     parts += [_COMPILERS.get(c.family, c.family) for c in found if not c.chosen]
     return ", ".join(dict.fromkeys(parts)) or "none"
-
-
-def _caches(facts: Facts) -> str:
-    found = [f"{size(c.size_bytes)} in {c.path}" for c in facts.caches if c.size_bytes]
-    return "; ".join(found) or "empty"
-
-
-def _system(facts: Facts) -> str:
-    wine = f", Wine {facts.system.wine}" if facts.system.wine else ""
-    return f"{facts.system.os} {facts.system.version} {facts.system.machine}{wine}"

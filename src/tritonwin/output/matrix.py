@@ -22,11 +22,17 @@ class MatrixReport(Document):
 
 def print_matrix(matrix: Matrix) -> None:
     """The tables one below the other, then the notes; every row's source is in the JSON."""
+    formats = (
+        (d.name, f"{d.capability} on", ", ".join(d.emulated.values()), d.text)
+        for d in matrix.dtypes
+    )
+    hosts = _table(("CUDA", "MSVC"), ((h.cuda, h.msvc) for h in matrix.nvcc_hosts))
+    heads = ("format", "capability", "converted since triton-windows", "remark")
     for title, table in (
         ("torch and Triton", _pairs(matrix)),
         ("NVIDIA GPUs", _generations(matrix.generations)),
-        ("number formats", _dtypes(matrix)),
-        ("compilers of CUDA code (MSVC toolset that nvcc accepts)", _hosts(matrix)),
+        ("number formats", _table(heads, formats)),
+        ("compilers of CUDA code (MSVC toolset that nvcc accepts)", hosts),
     ):
         show(line(title, "strong"), table, TextLine())
     advice = ((g.name, g.advice) for g in matrix.generations if g.advice)
@@ -64,15 +70,3 @@ def _generations(generations: Iterable[Generation]) -> Table:
 
     headings = ("generation", "for example", "capability", "Triton", "torch", "CUDA", "bf16", "fp8")
     return _table(headings, map(row, generations))
-
-
-def _dtypes(matrix: Matrix) -> Table:
-    rows = (
-        (d.name, f"{d.capability} on", ", ".join(d.emulated.values()), d.text)
-        for d in matrix.dtypes
-    )
-    return _table(("format", "capability", "converted since triton-windows", "remark"), rows)
-
-
-def _hosts(matrix: Matrix) -> Table:
-    return _table(("CUDA", "MSVC"), ((h.cuda, h.msvc) for h in matrix.nvcc_hosts))

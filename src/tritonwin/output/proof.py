@@ -6,7 +6,7 @@ On a terminal, lines below tell which rungs are tried, since when, and why it ta
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -148,27 +148,7 @@ def of_proof(results: Sequence[RungResult], *, broken: bool = True) -> Iterator[
             yield Prose(f"{len(names)}: {', '.join(names)}", label, _NAMES, tone, 2)
 
 
-def _markdown(report: VerifyReport) -> str:
-    from tritonwin.output import markdown  # `fix` shows proofs and writes no report
-
-    return markdown.proof(report)
-
-
-def _html(report: VerifyReport) -> str:
-    from tritonwin.output import html
-
-    return html.proof_page(report)
-
-
-def _json(report: VerifyReport) -> str:
-    return json.dumps(to_json(report), indent=2) + "\n"
-
-
-WRITERS: dict[str, Callable[[VerifyReport], str]] = {
-    ".md": _markdown,
-    ".html": _html,
-    ".json": _json,
-}
+ENDINGS = (".md", ".html", ".json")  # of the names of reports
 
 
 def verify_report(
@@ -198,8 +178,8 @@ def refuse_place(path: Path) -> None:
     Raises:
         UserError: an unknown kind of file, a folder, or a file that is no report of verify.
     """
-    if path.suffix.lower() not in WRITERS:
-        raise UserError(f"{path} names no kind of report", f"End the name in {', '.join(WRITERS)}.")
+    if path.suffix.lower() not in ENDINGS:
+        raise UserError(f"{path} names no kind of report", f"End the name in {', '.join(ENDINGS)}.")
     refuse_foreign(path, MARK)
 
 
@@ -212,4 +192,11 @@ def write_report(public: VerifyReport, path: Path) -> None:
     Raises:
         UserError: the file cannot be written.
     """
-    write_text(path, WRITERS[path.suffix.lower()](public))
+    from tritonwin.output import html, markdown  # `fix` shows proofs and writes no report
+
+    ending = path.suffix.lower()
+    if ending == ".json":
+        text = json.dumps(to_json(public), indent=2) + "\n"
+    else:
+        text = markdown.proof(public) if ending == ".md" else html.proof_page(public)
+    write_text(path, text)

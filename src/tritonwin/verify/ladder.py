@@ -33,6 +33,7 @@ BASIC = tuple(rung for rung in RUNGS if rung.basic and not rung.of_amd)
 # can be tried before the facts are there: whether it passes rests on none but the program and its
 # variables
 AHEAD = tuple(rung for rung in BASIC if rung.id == "import-triton")
+_PROGRAMS = files("tritonwin.verify.rungs")
 _RUNNER = "probe_runner.py"
 _TAIL = 1000  # characters of a crashed program's output that are shown
 _HEARD = 200_000  # characters of a program's output that are explained
@@ -144,7 +145,8 @@ def _try(rung: Rung, setting: ProofSetting, watch: ClimbWatch) -> RungResult:
         with scratch_folder() as made:
             # Triton's caches are in it, and it reads no other letters from variables
             folder = Path(in_ascii(made) or made)
-            _lay_out(rung, folder)
+            for name in (_RUNNER, rung.program, *rung.helpers):
+                (folder / name).write_bytes(_PROGRAMS.joinpath(name).read_bytes())
             cannot = f"{setting.python} cannot be started"
             with watch.trying(rung, folder):
                 done = _run(rung, setting, cookie, folder)
@@ -170,13 +172,6 @@ def _try(rung: Rung, setting: ProofSetting, watch: ClimbWatch) -> RungResult:
         problems=problems,
         figures=answer.get("figures") or {},
     )
-
-
-def _lay_out(rung: Rung, folder: Path) -> None:
-    """Copy the rung's program and its helpers into the folder."""
-    programs = files("tritonwin.verify.rungs")
-    for name in (_RUNNER, rung.program, *rung.helpers):
-        (folder / name).write_bytes(programs.joinpath(name).read_bytes())
 
 
 def _run(rung: Rung, setting: ProofSetting, cookie: str, folder: Path) -> Completed:

@@ -45,7 +45,7 @@ def _long(source: Source, marker: str) -> str:
     )
     if "normalize_path" in source.text:
         return fixed("its paths may be long")
-    joins = [n for n in ast.walk(function) if isinstance(n, ast.Assign) and _is_join(n)]
+    joins = [n for n in ast.walk(function) if isinstance(n, ast.Assign) and ast.unparse(n) == _JOIN]
     if len(joins) != 3 or source.segment(function).count(_JOIN) != 3:
         return unknown("the folder of an entry is put together in another form")
     changes = []
@@ -54,10 +54,6 @@ def _long(source: Source, marker: str) -> str:
         new = f"_tritonwin_long_path({source.text[start:end]})  # {marker}"
         changes.append((start, end, new))
     return payload.appended(source.spliced(*changes), "long_path.py", marker)
-
-
-def _is_join(node: ast.Assign) -> bool:
-    return ast.unparse(node) == _JOIN
 
 
 _LIBRARY = '"_C/libtriton.so"'
