@@ -45,3 +45,10 @@ def test_the_first_answer_and_its_remedy(text: str, row: dict[str, Any]) -> None
     assert not case.gaps
     said = [t for p in problems for t in (*score_corpus.advice(p), *score_corpus.asked(p))]
     assert not [t for t in said if NVIDIAS.search(t)]
+
+
+@pytest.mark.parametrize("text", [*TABLE["banners"].values(), *TABLE["quiet"]["texts"]])
+def test_nothing_is_said_of_a_card_that_works_or_is_not_there(text: str) -> None:
+    problems = explain_lines(text.split("\n")).problems
+    assert not [p.id for p in problems if p.severity != "info" and p.id != "cpu-only-torch"]
+    assert "AMD" not in "".join(p.remedy.summary for p in problems)
