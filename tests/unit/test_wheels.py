@@ -41,6 +41,7 @@ REAL = [
         "13.0",
     ),
     ("deepspeed-0.18.6+0ccb2bb6-cp313-cp313-win_amd64.whl", None, None),
+    ("gsplat-1.4.0+pt24cu124-cp310-cp310-win_amd64.whl", "2.4", "12.4"),
     ("torch-2.9.1+cu128-cp312-cp312-win_amd64.whl", None, "12.8"),
     ("triton_windows-3.8.0.post29-cp313-cp313-win_amd64.whl", None, None),
     ("bitsandbytes-0.50.2-py3-none-win_amd64.whl", None, None),

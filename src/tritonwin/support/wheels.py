@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 # not part of a longer word, but after a date or another number: d20260328cu130
 _CUDA = re.compile(r"(?<![a-z])cu(\d{2,3})(?!\d)")
-_TORCH = re.compile(r"torch[._]?(\d{1,6}(?:\.\d{1,4}){0,2})")
+# "pt24cu124" as gsplat writes it
+_TORCH = re.compile(r"(?:torch[._]?|(?<![a-z])pt)(\d{1,6}(?:\.\d{1,4}){0,2})")
 _MOST_TAGS = 1000
 _ROCM = re.compile(r"rocm(\d[\w.]*)")
 _OTHER_BUILDS = re.compile(r"(?<![a-z])(cpu|xpu|rocm)")
