@@ -13,16 +13,14 @@ import shutil
 import stat
 import sys
 import tarfile
-import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from tritonwin.build.plan import SourceEdit
 from tritonwin.errors import UserError
 from tritonwin.journal.disk import discard
-from tritonwin.support.archives import DAMAGE, Allowance, TooMuchError, leads_out, opened
+from tritonwin.support.archives import DAMAGE, Allowance, TooMuchError, leads_out
 from tritonwin.system.files import is_file, is_folder, long_path
 
 _BLOCK = 64 * 1024
@@ -178,19 +176,6 @@ def refuse_link(folder: Path, name: str) -> None:
 # --- archives: nothing lands outside of the folder, and what comes out is bounded
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Member:
-    """A file or link of an archive.
-
-    Attributes:
-        content: can be read until the next member is asked for; None for a link.
-    """
-
-    name: str
-    content: IO[bytes] | None
-    executable: bool = False
-
-
 def unpack(archive: Path, to: Path, skip: Sequence[str] = ()) -> None:
     """Unpack an archive without its topmost folder.
 
@@ -219,34 +204,21 @@ def unpack(archive: Path, to: Path, skip: Sequence[str] = ()) -> None:
 
 def _unpack(archive: Path, stream: IO[bytes], to: Path, skip: Sequence[str]) -> None:
     allowance = Allowance(os.fstat(stream.fileno()).st_size)
-    start = stream.read(2)
-    stream.seek(0)
-    for member in (_of_zip if start == _ZIP else _of_tar)(stream, allowance):
-        place = _place(member.name, to, skip)
-        if place is None:
-            continue
-        if member.content is None:
-            raise SourceError(
-                f"{archive} holds the link {member.name}, and links of archives are not unpacked",
-                "Unpack it by hand, and name the folder: --source DIR",
-            )
-        write(member.content, place, executable=member.executable)
-
-
-def _of_tar(stream: IO[bytes], allowance: Allowance) -> Iterator[_Member]:
-    packed = stream.read(2) == _GZIP
-    stream.seek(0)
-    plain = cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if packed else stream
-    bounded = cast("IO[bytes]", _Bounded(plain, allowance))
-    with tarfile.open(fileobj=bounded, mode="r:") as tar:
+    bounded = _Bounded(cast("IO[bytes]", gzip.GzipFile(fileobj=stream)), allowance)
+    with tarfile.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as tar:
         for member in tar:
             allowance.take(member.name, member.size)
-            if member.isfile():
-                executable = bool(member.mode & stat.S_IXUSR)
-                content = tar.extractfile(member)
-                yield _Member(name=member.name, content=content, executable=executable)
+            place = _place(member.name, to, skip)
+            if place is None:
+                continue
+            content = tar.extractfile(member) if member.isfile() else None
+            if content is not None:
+                write(content, place, executable=bool(member.mode & stat.S_IXUSR))
             elif member.issym() or member.islnk():
-                yield _Member(name=member.name, content=None)
+                raise SourceError(
+                    f"{archive} holds the link {member.name}, and no link is unpacked",
+                    "Unpack it by hand, and name the folder: --source DIR",
+                )
 
 
 class _Bounded:
@@ -273,22 +245,6 @@ class _Bounded:
         # each member takes a header, and its end is filled up: as much again at the worst
         if position > 2 * self._allowance.bytes:
             raise TooMuchError(self._allowance.too_much)
-
-
-def _of_zip(stream: IO[bytes], allowance: Allowance) -> Iterator[_Member]:
-    with zipfile.ZipFile(stream) as files:
-        for info in files.infolist():
-            if info.is_dir():
-                continue
-            allowance.take(info.filename, info.file_size)
-            mode = info.external_attr >> 16
-            if stat.S_ISLNK(mode):
-                yield _Member(name=info.filename, content=None)
-                continue
-            with opened(files, info) as content:
-                yield _Member(
-                    name=info.filename, content=content, executable=bool(mode & stat.S_IXUSR)
-                )
 
 
 def _place(name: str, to: Path, skip: Sequence[str]) -> Path | None:

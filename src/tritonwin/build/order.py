@@ -37,7 +37,7 @@ class Order:
     """The options of `tritonwin build`; None or empty: the plan decides.
 
     Attributes:
-        source: a folder, an archive (.tar.gz, .zip), or the address of a repository.
+        source: a folder, an archive (.tar.gz), or the address of a repository.
         ref: of the repository: a commit, a tag, a branch.
         archs: compute capabilities, as `archs.parse` gives them.
         cuda: a folder, a version, or "assembled".

@@ -18,7 +18,7 @@ from tritonwin.support.matrix import wanted_series
 from tritonwin.support.versions import series
 from tritonwin.system.files import is_file
 
-_ARCHIVES = (".tar.gz", ".zip")
+_ARCHIVE = ".tar.gz"
 # "https://...", also with a slash forgotten, and what ssh takes: "git@host:path". Of git's other
 # transports "ext::" runs a command, and "fd::" waits.
 _ADDRESS = re.compile(r"(?i:https?|ssh|git|file):(?!:)|[^/\\@]+@[^/\\:]+:(?!:)")
@@ -158,8 +158,8 @@ def _named(request: Request, named: str) -> SourceOrigin:
         return SourceOrigin(version=version, source=source, release=known, why=why)
     if address:
         return _repository(request, named)
-    if not (named.endswith(_ARCHIVES) and local):
-        kinds = f"neither a folder with a setup.py, nor {' nor '.join(_ARCHIVES)}, nor an address"
+    if not (named.endswith(_ARCHIVE) and local):
+        kinds = f"neither a folder with a setup.py, nor a {_ARCHIVE}, nor an address"
         raise UserError(
             f"{without_secrets(named)} cannot be built: it is {kinds}",
             "Name the folder that holds setup.py: --source DIR",
@@ -177,7 +177,7 @@ def _named(request: Request, named: str) -> SourceOrigin:
 
 def _repository(request: Request, named: str) -> SourceOrigin:
     git.see_that_open(named)
-    if urlsplit(named).path.endswith(_ARCHIVES):
+    if urlsplit(named).path.endswith(_ARCHIVE):
         raise UserError(
             f"no hash is known for {named}", "Fetch it by hand and give the file: --source FILE"
         )

@@ -73,9 +73,10 @@ def commit(plan: BuildPlan) -> str | None:
 def _fetched(source: BuildSource, project: str, folder: Path, cache: SourceCache) -> Path:
     """The sdist on the disk: the file that was named, or one of that name, held to its hash."""
     local = addresses.local_path(source.location)
-    if local is not None and is_file(local) and source.sha256 in {None, _hash(local, source)}:
+    there = local is not None and is_file(local)
+    if local is not None and there and source.sha256 in {None, file_hash(local)}:
         return local
-    if local is not None and local.is_absolute() and is_file(local):
+    if local is not None and there and local.is_absolute():
         raise SourceError(
             f"{local} is not the file that was released under this name: it has another hash",
             "Rename it to have it built as yours, or leave --source out to have it fetched.",
@@ -88,10 +89,6 @@ def _fetched(source: BuildSource, project: str, folder: Path, cache: SourceCache
     name = re.split(r"[/\\]", source.location.partition("#")[0])[-1]
     url = source.location if addresses.is_url(source.location) else None
     return cache.obtain(project, name, source.sha256, folder, url)
-
-
-def _hash(path: Path, source: BuildSource) -> str | None:
-    return file_hash(path) if source.sha256 else None
 
 
 def _check_out(source: BuildSource, to: Path, host: Host) -> str:

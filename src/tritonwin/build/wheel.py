@@ -91,7 +91,8 @@ def _copy(
             content = b"".join(_with_version(content, version))
         if name != last:
             _write(target, member, name, content)
-            record.append(f"{name},sha256={_digest(content)},{len(content)}")
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=")
+            record.append(f"{name},sha256={digest.decode()},{len(content)}")
     lines = "\n".join([*record, f"{last},,"]) + "\n"
     _write(target, source.getinfo(f"{old}.dist-info/RECORD"), last, lines.encode())
 
@@ -112,10 +113,6 @@ def _with_version(metadata: bytes, version: str) -> Iterator[bytes]:
             yield _VERSION + f" {version}\n".encode()
         else:
             yield line
-
-
-def _digest(content: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
 # --- the record beside it

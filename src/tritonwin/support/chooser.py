@@ -96,7 +96,9 @@ def choose(
     content = WheelContent()
     for merits, fit in ranked:
         if best is not None:
-            rejected.append(_rejection(fit, (_second_to(best, merits),)))
+            differing = next(n for n, merit in enumerate(best[0]) if merit != merits[n])
+            why = f"fits, but {best[1].file} {_PREFERRED[differing]}"
+            rejected.append(_rejection(fit, (why,)))
             continue
         content = content_of(fit)
         if wrong := fitting.content_misfit(fit, content, needs):
@@ -187,11 +189,6 @@ def _cuda_merit(link: WheelLink, needs: Needs) -> int:
     return -tags.index(tag) if tag in tags else -len(tags)
 
 
-def _second_to(best: tuple[tuple[Any, ...], WheelLink], merits: tuple[Any, ...]) -> str:
-    differing = next(i for i, (a, b) in enumerate(zip(best[0], merits, strict=True)) if a != b)
-    return f"fits, but {best[1].file} {_PREFERRED[differing]}"
-
-
 def _rejection(link: WheelLink, reasons: tuple[str, ...]) -> Rejection:
     return Rejection(
         file=link.file,
@@ -273,7 +270,9 @@ class SetChooser:
         self, requests: Sequence[Requirement], passed: Mapping[Build, str]
     ) -> WheelSet:
         needs = replace(needs_of(self.facts), offline=self.sources.offline)
-        chosen, notes, to_do = list[Chosen](), list[str](), _ordered(requests)
+        first = {"torch": 0, FORK: 1}
+        to_do = sorted(requests, key=lambda r: first.get(canonicalize_name(r.name), 2))
+        chosen, notes = list[Chosen](), list[str]()
         for request in to_do:
             found = self._one(request, needs, passed)
             chosen.append(found)
@@ -354,11 +353,6 @@ class SetChooser:
 def _build(torch: WheelLink) -> Build:
     """The series and the CUDA of a torch."""
     return series(str(torch.name.version)), torch.built_for.cuda
-
-
-def _ordered(requests: Iterable[Requirement]) -> list[Requirement]:
-    order = {"torch": 0, FORK: 1}
-    return sorted(requests, key=lambda r: order.get(canonicalize_name(r.name), 2))
 
 
 def _not_released_yet(needs: Needs) -> str | None:

@@ -363,7 +363,10 @@ def _blocks(
             raise _UnchangedError(f"{shown} is unchanged") from None
         if error.code == 401:
             raise UnauthorizedError(f"{shown}: HTTP 401 {error.reason}") from None
-        if error.code == 429 or (error.code == 403 and _is_limit(error.headers)):
+        said_limit = error.headers.get("X-RateLimit-Remaining") == "0"
+        if error.code == 429 or (
+            error.code == 403 and (said_limit or "Retry-After" in error.headers)
+        ):
             raise LimitReachedError(
                 f"{shown}: its limit of requests is reached{_until(error.headers)}",
                 "Wait, or work with local files.",
@@ -377,11 +380,10 @@ def _blocks(
     except (OSError, HTTPException, ValueError) as error:
         # ValueError: a name that no host can have, a redirect that is no address, a NUL in a path
         reason = getattr(error, "reason", None) or error
-        raise NoAnswerError(f"{shown} could not be read: {reason}", _advice(reason)) from None
-
-
-def _is_limit(said: Message) -> bool:
-    return said.get("X-RateLimit-Remaining") == "0" or "Retry-After" in said
+        advice = "Check the connection (a proxy is named in HTTPS_PROXY), or work with local files."
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            advice = "Name your company's certificates in the variable SSL_CERT_FILE or PIP_CERT."
+        raise NoAnswerError(f"{shown} could not be read: {reason}", advice) from None
 
 
 def _until(said: Message) -> str:
@@ -407,12 +409,6 @@ def _stream(
     length = said.get("Content-Length", "") if said is not None else ""
     if re.fullmatch("[0-9]{1,18}", length) and done < int(length):
         raise OSError(f"it broke off after {done} of {length} bytes")
-
-
-def _advice(reason: object) -> str:
-    if isinstance(reason, ssl.SSLCertVerificationError):
-        return "Name your company's certificates in the variable SSL_CERT_FILE or PIP_CERT."
-    return "Check the connection (a proxy is named in HTTPS_PROXY), or work with local files."
 
 
 def _open(url: str, timeout: float, headers: Mapping[str, str]) -> io.BufferedIOBase:

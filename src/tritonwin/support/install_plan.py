@@ -245,7 +245,9 @@ def resolve(
     if allowed:  # holds for the chosen wheels as well
         wanted += map(_itself, links)
     found: tuple[FileSource, ...] = ()
-    if allowed or not _satisfied(wanted, facts):
+    versions = {d.name: d.version for d in facts.distributions}
+    # pip takes seconds
+    if allowed or facts.target is None or not satisfied(wanted, facts.target, versions):
         # by version where pip finds it: something else may ask for torch
         pins = {k.name.distribution: str(k.name.version) for k in links if k.index}
         for name in (*_HELD, *(p.name for p in packages.load().values() if p.follows_torch)):
@@ -358,12 +360,6 @@ def _download(link: WheelLink) -> FileSource:
 
 # markers without a fact of the target; packaging would evaluate them for this system
 _UNKNOWN = ("platform_version", "platform_release")
-
-
-def _satisfied(lines: Iterable[str], facts: Facts) -> bool:
-    """True if the target's metadata alone shows that nothing is missing; pip takes seconds."""
-    versions = {d.name: d.version for d in facts.distributions}
-    return facts.target is not None and satisfied(lines, facts.target, versions)
 
 
 def satisfied(lines: Iterable[str], target: Interpreter, versions: Mapping[str, str]) -> bool:

@@ -25,7 +25,7 @@ from typing import IO
 from packaging.utils import canonicalize_name
 
 from tritonwin.facts.dlls.gpu_code import Code, codes_in, gpu_code
-from tritonwin.facts.dlls.pe import read_beginning, read_pe
+from tritonwin.facts.dlls.pe import PeImage, read_beginning, read_pe
 from tritonwin.support import addresses, download
 from tritonwin.support.addresses import DownloadError
 from tritonwin.support.archives import DAMAGE, Allowance, TooMuchError, opened
@@ -251,14 +251,20 @@ def _modules(wheel: zipfile.ZipFile) -> Iterator[CompiledModule]:
                     beginning += piece
         except NoRangesError:
             pass
-        image = read_beginning(beginning)
-        yield CompiledModule(
-            file=member.filename,
-            machine=image.machine if image else None,
-            dlls=tuple(name.lower() for name in image.imports) if image else (),
-            code=codes_in(beginning),
-            whole=len(beginning) == member.file_size,
-        )
+        image, whole = read_beginning(beginning), len(beginning) == member.file_size
+        yield _module(member.filename, image, codes_in(beginning), whole=whole)
+
+
+def _module(
+    file: str, image: PeImage | None, code: tuple[Code, ...], *, whole: bool
+) -> CompiledModule:
+    return CompiledModule(
+        file=file,
+        machine=image.machine if image else None,
+        dlls=tuple(name.lower() for name in image.imports) if image else (),
+        code=code,
+        whole=whole,
+    )
 
 
 # --- wheels that were fetched
@@ -314,14 +320,7 @@ def whole_modules(folder: Path, names: Iterable[str]) -> Iterator[CompiledModule
     """The compiled modules for Windows among these files of a folder, each read whole."""
     for name in names:
         if name.lower().endswith(".pyd"):
-            image = read_pe(folder / name)
-            yield CompiledModule(
-                file=name,
-                machine=image.machine if image else None,
-                dlls=tuple(dll.lower() for dll in image.imports) if image else (),
-                code=gpu_code(folder / name),
-                whole=True,
-            )
+            yield _module(name, read_pe(folder / name), gpu_code(folder / name), whole=True)
 
 
 def module_misfit(

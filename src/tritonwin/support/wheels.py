@@ -66,7 +66,8 @@ def read_local(local: str | None) -> BuiltFor:
     """Read a local version such as `cu128torch2.8.0`; what is not in it stays None."""
     text = (local or "").lower()
     cuda = _CUDA.search(text)
-    cuda_version = _cuda_version(cuda[1]) if cuda else None
+    digits = cuda[1] if cuda else ""  # "128" is 12.8; "12" names a major version alone
+    cuda_version = f"{digits[:2]}.{digits[2:]}" if len(digits) > 2 else digits or None
     torch = _TORCH.search(text)
     other = _OTHER_BUILDS.search(text)
     return BuiltFor(
@@ -110,11 +111,6 @@ def _bounded(file: str) -> None:
     count = math.prod(part.count(".") + 1 for part in tags)
     if count > _MOST_TAGS:
         raise WheelNameError(f"a name with {count} tags")
-
-
-def _cuda_version(digits: str) -> str:
-    """Read "128" as 12.8; "12" names a major version alone."""
-    return f"{digits[:2]}.{digits[2:]}" if len(digits) > 2 else digits
 
 
 def _torch_version(text: str, cuda: str | None) -> str:
@@ -181,14 +177,10 @@ def tag_misfit(wheel: Iterable[Tag], target: TargetTags) -> str | None:
     best, platforms = next(iter(target)), {t.platform for t in wheel}
     if platforms.isdisjoint(target.platforms):
         return f"made for {', '.join(sorted(platforms))}, this Python is {best.platform}"
-    pythons = sorted({_python_and_abi(t) for t in wheel})
-    return f"made for {', '.join(pythons)}, this Python is {best.abi}"
-
-
-def _python_and_abi(tag: Tag) -> str:
-    if tag.abi == "abi3":
-        return f"{tag.interpreter} or later"
-    return tag.interpreter if tag.abi in {"none", tag.interpreter} else tag.abi
+    # abi3 and none: of that Python, with any ABI
+    own = {t: t.interpreter if t.abi in {"abi3", "none"} else t.abi for t in wheel}
+    pythons = {name + " or later" * (t.abi == "abi3") for t, name in own.items()}
+    return f"made for {', '.join(sorted(pythons))}, this Python is {best.abi}"
 
 
 def torch_misfit(built_for: BuiltFor, torch: str, cuda: str | None) -> str | None:
