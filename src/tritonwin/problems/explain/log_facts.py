@@ -173,7 +173,10 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
     changes: dict[str, Any] = {
         "target": _interpreter(log, line),
         "torch": _torch(value("torch"), value("cuda")),
-        "gpus": _gpus(value("gpu_name"), value("gpu")) or _others(log),
+        # a capability alone may be that of any vendor's card
+        "gpus": (() if value("gpu_name") else _others(log))
+        or _gpus(value("gpu_name"), value("gpu"))
+        or _others(log),
         "rocm": (Rocm(path="", source=SOURCE, kind="zluda"),) if value("zluda") else (),
     }
     version, intels = value("triton"), value("intels_triton")
