@@ -167,14 +167,11 @@ def _seen(entry: Entry) -> Iterator[str]:
         yield from ("## What you see", f"No log shows it, `doctor` does: {checked}.")
         return
     yield "## What you see"
-    yield from (f"```text\n{text}\n```" for text in texts[:_OPEN_EXAMPLES])
-    if more := texts[_OPEN_EXAMPLES:]:
-        folded = "\n\n".join(f"    ```text\n{_indented(text)}\n    ```" for text in more)
+    printed = [f"<!-- not run: a program printed it -->\n\n```text\n{text}\n```" for text in texts]
+    yield from printed[:_OPEN_EXAMPLES]
+    if more := "\n\n".join(printed[_OPEN_EXAMPLES:]):
+        folded = "\n".join(f"    {line}".rstrip() for line in more.split("\n"))
         yield f'??? note "Other texts with the same cause"\n\n{folded}'
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}".rstrip() for line in text.split("\n"))
 
 
 @cache
