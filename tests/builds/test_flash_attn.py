@@ -21,6 +21,7 @@ from tritonwin.build.plan import BuildPlan
 from tritonwin.build.recipe import load
 from tritonwin.build.source import SourceCache
 from tritonwin.build.wheel import tagged
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.files import paths_in
 
 VERSION = "2.8.3.post2"
@@ -36,7 +37,8 @@ def sdist(torch_target: Path) -> Path:
     assert release.file
     assert release.sha256
     folder = torch_target.parent.parent.parent
-    return SourceCache(pip=PIP).obtain("flash-attn", release.file, release.sha256, folder)
+    sdist = FileSource(name="flash-attn", location=release.file, sha256=release.sha256)
+    return SourceCache(pip=PIP).obtain(sdist, folder)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from tritonwin.build import archs, command, order, recipe, tools
 from tritonwin.build import toolkit as toolkits
 from tritonwin.build.command import UnfitEnvironmentError
 from tritonwin.build.order import BuildMachine, Order, survey, survey_snapshot
-from tritonwin.build.plan import GIB, BuildPlan, Notes, PinnedFile
+from tritonwin.build.plan import GIB, BuildPlan, Notes
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load, names
 from tritonwin.build.source import SourceCache
@@ -34,7 +34,7 @@ from tritonwin.facts.records import CudaToolkit, PythonDev, Variable
 from tritonwin.journal.tree import file_hash
 from tritonwin.support.archives import ArchiveError
 from tritonwin.support.pip import Pip, PipError
-from tritonwin.support.wheel_choice import WheelChoice
+from tritonwin.support.wheel_choice import FileSource, WheelChoice
 from tritonwin.system import codec
 from tritonwin.system.host import Environment, Host
 from tritonwin.system.process import Completed
@@ -255,7 +255,7 @@ def test_the_wheels_beside_torch_are_a_toolkit(tmp_path: Path) -> None:
     assert other.cuda.origin == "assembled"
 
 
-def parts(folder: Path, *members: str) -> list[PinnedFile]:
+def parts(folder: Path, *members: str) -> list[FileSource]:
     """One wheel with these members, the first of which may be executed."""
     folder.mkdir()
     file = folder / "nvidia_cuda_nvcc-13.0.88-py3-none-any.whl"
@@ -265,8 +265,8 @@ def parts(folder: Path, *members: str) -> list[PinnedFile]:
             entry.external_attr = (0o755 if number == 0 else 0o644) << 16
             made.writestr(entry, name)
     return [
-        PinnedFile(
-            name="nvidia-cuda-nvcc", version="13.0.88", file=file.name, sha256=file_hash(file)
+        FileSource(
+            name="nvidia-cuda-nvcc", version="13.0.88", location=file.name, sha256=file_hash(file)
         )
     ]
 

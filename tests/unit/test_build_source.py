@@ -29,6 +29,7 @@ from tritonwin.support import archives
 from tritonwin.support.addresses import DownloadError
 from tritonwin.support.archives import Allowance, TooMuchError
 from tritonwin.support.download import NotFoundError
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.host import Host
 
 FILES = {
@@ -315,14 +316,16 @@ def test_a_file_is_taken_from_a_folder_when_its_hash_is_right(tmp_path: Path) ->
     write(tmp_path, {"a/x.whl": "wrong", "b/x.whl": "right"})
     sha256 = hashlib.sha256(b"right").hexdigest()
     cache = SourceCache(pip=NOBODY.pip, folders=(tmp_path / "a", tmp_path / "b"), offline=True)
-    assert cache.obtain("x", "x.whl", sha256, tmp_path / "into") == tmp_path / "b/x.whl"
+    right = FileSource(name="x", location="x.whl", sha256=sha256)
+    assert cache.obtain(right, tmp_path / "into") == tmp_path / "b/x.whl"
     with pytest.raises(DownloadError, match="nothing may be fetched"):
-        cache.obtain("x", "x.whl", "0" * 64, tmp_path / "into")
+        cache.obtain(FileSource(name="x", location="x.whl", sha256="0" * 64), tmp_path / "into")
     online = SourceCache(pip=NOBODY.pip)
     url = (tmp_path / "b/x.whl").as_uri()
-    assert online.obtain("x", "x.whl", sha256, tmp_path / "into", url).read_text() == "right"
+    there = FileSource(name="x", location=url, sha256=sha256)
+    assert online.obtain(there, tmp_path / "into").read_text() == "right"
     with pytest.raises(DownloadError, match="has the hash"):
-        online.obtain("x", "x.whl", "0" * 64, tmp_path / "more", url)
+        online.obtain(FileSource(name="x", location=url, sha256="0" * 64), tmp_path / "more")
     assert not (tmp_path / "more/x.whl").exists()
 
 
@@ -348,4 +351,4 @@ def test_no_index_has_it(tmp_path: Path) -> None:
     cache = SourceCache(pip=NOBODY.pip)
     vars(cache)["places"] = type("Places", (), {"index": tmp_path.as_uri(), "extra_indexes": ()})()
     with pytest.raises(NotFoundError, match="no index"):
-        cache.obtain("x", "x.whl", "0" * 64, tmp_path / "into")
+        cache.obtain(FileSource(name="x", location="x.whl", sha256="0" * 64), tmp_path / "into")

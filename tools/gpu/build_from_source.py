@@ -62,11 +62,12 @@ def fetch(folder: Path) -> int:
     from tritonwin.build.recipe import load
     from tritonwin.build.source import SourceCache
     from tritonwin.support.pip import Pip
+    from tritonwin.support.wheel_choice import FileSource
 
     release = load("flash-attn").release(FLASH_ATTN)
-    assert release is not None and release.file and release.sha256  # noqa: PT018, S101
-    sources = SourceCache(pip=Pip((sys.executable, "-m", "pip")))
-    print(sources.obtain("flash-attn", release.file, release.sha256, folder))
+    assert release is not None and release.file  # noqa: PT018, S101
+    sdist = FileSource(name="flash-attn", location=release.file, sha256=release.sha256)
+    print(SourceCache(pip=Pip((sys.executable, "-m", "pip"))).obtain(sdist, folder))
     with tempfile.TemporaryDirectory() as place:
         git = shutil.which("git") or "git"
         subprocess.run([git, "clone", "--quiet", "--depth=1", SAGE, place], check=True)

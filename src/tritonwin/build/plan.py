@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PureWindowsPath
 from typing import Literal, cast
 
-from tritonwin.support.wheel_choice import WheelChoice
+from tritonwin.support.wheel_choice import FileSource, WheelChoice
 
 GIB = 2**30
 
@@ -111,24 +111,6 @@ class SourceEdit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PinnedFile:
-    """A file from the network, held to its hash.
-
-    Attributes:
-        name: the project that it belongs to: "nvidia-cuda-nvcc".
-        file: its name: "nvidia_cuda_nvcc-13.0.88-py3-none-win_amd64.whl".
-        url: where it is; None: the package index that pip is configured for has it.
-    """
-
-    name: str
-    version: str
-    file: str
-    sha256: str
-    url: str | None = None
-    size: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Toolkit:
     """The CUDA toolkit of the build.
 
@@ -143,7 +125,7 @@ class Toolkit:
     path: str
     version: str
     msvc: str = ""
-    parts: tuple[PinnedFile, ...] = ()
+    parts: tuple[FileSource, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +253,7 @@ class BuildPlan:
     job_variables: tuple[str, ...] = ()
     extension_variables: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
-    downloads: tuple[PinnedFile, ...] = ()
+    downloads: tuple[FileSource, ...] = ()
     command: tuple[str, ...]
     local_version: str = ""
     imports: tuple[str, ...] = ()

@@ -16,11 +16,12 @@ from tritonwin.build import archs, command, jobs, origin, tools, triton
 from tritonwin.build.jobs import Jobs
 from tritonwin.build.order import BuildMachine, Order, Request
 from tritonwin.build.origin import SourceOrigin
-from tritonwin.build.plan import GIB, BuildPlan, Layout, Notes, PinnedFile, SourceEdit, Toolkit
+from tritonwin.build.plan import GIB, BuildPlan, Layout, Notes, SourceEdit, Toolkit
 from tritonwin.build.recipe import Circumstances, Recipe, cpp_standard, load
 from tritonwin.build.tools import Tools
 from tritonwin.errors import UserError
 from tritonwin.support.versions import series
+from tritonwin.support.wheel_choice import FileSource
 
 _TRITON = "triton"
 _NVCC_FLAGS = "NVCC_APPEND_FLAGS"
@@ -79,7 +80,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         edits_required=source.source.kind == "sdist",
     )
     pins = machine.checkout.pins if machine.checkout else None
-    needed: tuple[dict[str, str], tuple[PinnedFile, ...]] = {}, ()
+    needed: tuple[dict[str, str], tuple[FileSource, ...]] = {}, ()
     if recipe.name == _TRITON:
         needed = triton.needs(request, source.release, notes)
     cache = _compiler_cache(request, toolkit, notes)

@@ -10,10 +10,10 @@ from typing import Literal
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from tritonwin.build.plan import PinnedFile
 from tritonwin.errors import UserError
 from tritonwin.support import matrix
 from tritonwin.support.versions import fits
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.files import version_key
 from tritonwin.system.toml import read_resource
 
@@ -256,7 +256,7 @@ class CudaWheels:
 
     cuda: str
     system: Literal["windows", "linux"]
-    parts: tuple[PinnedFile, ...]
+    parts: tuple[FileSource, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,7 +312,7 @@ def assembled_versions() -> tuple[str, ...]:
     return tuple(sorted({row.cuda for row in _cuda_wheels()}, key=version_key, reverse=True))
 
 
-def parts_of(cuda: str, *, windows: bool) -> tuple[PinnedFile, ...]:
+def parts_of(cuda: str, *, windows: bool) -> tuple[FileSource, ...]:
     """The wheels of that toolkit; empty where there are none."""
     wanted = (cuda, "windows" if windows else "linux")
     return next((row.parts for row in _cuda_wheels() if (row.cuda, row.system) == wanted), ())

@@ -21,6 +21,7 @@ from tritonwin.support.addresses import DownloadError
 from tritonwin.support.download import NotFoundError
 from tritonwin.support.links import not_offered
 from tritonwin.support.pip import Pip, Places, configured_places
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.files import is_file, is_folder, read_text
 from tritonwin.system.host import Host, merged
 from tritonwin.system.process import run
@@ -56,8 +57,10 @@ def prepare(plan: BuildPlan, cache: SourceCache, host: Host) -> None:
                 fetched = _check_out(source, part, host)
                 plan.layout.commit.write_text(fetched + "\n", encoding="ascii")
             else:
-                sdist = _fetched(source, plan.distribution, plan.layout.root, cache)
-                unpack(sdist, part, source.skip)
+                sdist = FileSource(
+                    name=plan.distribution, location=source.location, sha256=source.sha256
+                )
+                unpack(_on_disk(sdist, plan.layout.root, cache), part, source.skip)
             edit(part, plan.edits)
             part.rename(to)
         finally:
@@ -70,25 +73,19 @@ def commit(plan: BuildPlan) -> str | None:
     return found.strip() if found else None
 
 
-def _fetched(source: BuildSource, project: str, folder: Path, cache: SourceCache) -> Path:
-    """The sdist on the disk: the file that was named, or one of that name, held to its hash."""
-    local = addresses.local_path(source.location)
-    there = local is not None and is_file(local)
-    if local is not None and there and source.sha256 in {None, file_hash(local)}:
-        return local
-    if local is not None and there and local.is_absolute():
+def _on_disk(sdist: FileSource, folder: Path, cache: SourceCache) -> Path:
+    """The file that was named, or one of that name, held to its hash."""
+    named = Path(sdist.location)
+    if is_file(named) and sdist.sha256 in {None, file_hash(named)}:
+        return named
+    if is_file(named) and named.is_absolute():
         raise SourceError(
-            f"{local} is not the file that was released under this name: it has another hash",
+            f"{named} is not the file that was released under this name: it has another hash",
             "Rename it to have it built as yours, or leave --source out to have it fetched.",
         )
-    if source.sha256 is None:
-        raise SourceError(
-            f"no hash is known for {addresses.without_secrets(source.location)}",
-            "Fetch it by hand and give the file: --source FILE",
-        )
-    name = re.split(r"[/\\]", source.location.partition("#")[0])[-1]
-    url = source.location if addresses.is_url(source.location) else None
-    return cache.obtain(project, name, source.sha256, folder, url)
+    if sdist.sha256 is None:
+        raise SourceError(f"{named} is not there any more", "Give the file again: --source FILE")
+    return cache.obtain(sdist, folder)
 
 
 def _check_out(source: BuildSource, to: Path, host: Host) -> str:
@@ -144,20 +141,19 @@ class SourceCache:
     def places(self) -> Places:
         return configured_places(self.pip)
 
-    def obtain(
-        self, project: str, file: str, sha256: str, into: Path, url: str | None = None
-    ) -> Path:
+    def obtain(self, wanted: FileSource, into: Path) -> Path:
         """The file, in one of the folders or fetched into the folder `into`; its hash is checked.
 
         Args:
-            project: the normalised name under which an index lists the file.
+            wanted: with the normalised name under which an index lists it.
 
         Raises:
             DownloadError: it is found nowhere, or has another hash.
         """
+        file = wanted.file
         for folder in (into, *self.folders):
             path = folder / file
-            if is_file(path) and file_hash(path) == sha256:
+            if is_file(path) and file_hash(path) == wanted.sha256:
                 return path
         if self.offline:
             raise DownloadError(
@@ -165,7 +161,9 @@ class SourceCache:
                 "Put it into a folder and name that: --find-links DIR",
             )
         into.mkdir(parents=True, exist_ok=True)
-        download.fetch(url or self.address(project, file), into / file, sha256=sha256)
+        there = addresses.is_url(wanted.location)
+        url = wanted.location if there else self.address(wanted.name, file)
+        download.fetch(url, into / file, sha256=wanted.sha256)
         return into / file
 
     def address(self, project: str, file: str) -> str:

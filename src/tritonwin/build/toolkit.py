@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tritonwin.build import recipe as tables
-from tritonwin.build.plan import PinnedFile, Toolkit, ToolkitOrigin
+from tritonwin.build.plan import Toolkit, ToolkitOrigin
 from tritonwin.errors import UserError
 from tritonwin.facts.records import CudaToolkit
 from tritonwin.facts.toolchain.cuda import ToolkitPlace, describe
 from tritonwin.facts.toolchain.parts import parts
 from tritonwin.support.archives import unpack_folders
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.files import is_file, is_folder, paths_in, same_place, version_key
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def _distance(version: str, torch_cuda: str | None) -> tuple[int, int]:
 # --- assembled from the package index
 
 
-def assemble(parts: Sequence[PinnedFile], to: Path, cache: SourceCache, on_event: OnEvent) -> None:
+def assemble(parts: Sequence[FileSource], to: Path, cache: SourceCache, on_event: OnEvent) -> None:
     """Make `to` the toolkit; one that an earlier run has assembled stays.
 
     Args:
@@ -172,8 +173,7 @@ def assemble(parts: Sequence[PinnedFile], to: Path, cache: SourceCache, on_event
     wheels = to.with_name(to.name + ".wheels")
     for part in parts:
         on_event(f"{part.name} {part.version}")
-        wheel = cache.obtain(part.name, part.file, part.sha256, wheels, part.url)
-        unpack_folders(wheel, {_PREFIX: work})
+        unpack_folders(cache.obtain(part, wheels), {_PREFIX: work})
     if not any(is_file(work / "bin" / name) for name in ("nvcc", "nvcc.exe")):
         raise UserError(
             "the parts of the CUDA toolkit hold no nvcc",

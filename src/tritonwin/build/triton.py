@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from packaging.requirements import Requirement
 
-from tritonwin.build.plan import Notes, PinnedFile
+from tritonwin.build.plan import Notes
 from tritonwin.build.recipe import SourceRelease
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.codec import from_json, parse
 from tritonwin.system.files import read_text
 from tritonwin.system.toml import loads
@@ -26,7 +27,7 @@ _FLAGS = "--llvm, --nlohmann-json, --pybind11, --offline"
 
 def needs(
     request: Request, release: SourceRelease | None, notes: Notes
-) -> tuple[dict[str, str], tuple[PinnedFile, ...]]:
+) -> tuple[dict[str, str], tuple[FileSource, ...]]:
     """The variables of a Triton build, and what its setup.py will fetch by a known hash.
 
     Offline, setup.py wants the folders of LLVM and JSON and bundles neither ptxas nor TinyCC. It
@@ -144,17 +145,16 @@ def _requirements(project: Path) -> tuple[str, ...]:
     return ()
 
 
-def llvm_archive(pins: TritonPins, *, windows: bool) -> PinnedFile | None:
+def llvm_archive(pins: TritonPins, *, windows: bool) -> FileSource | None:
     """The prebuilt LLVM, where the checkout says its hash."""
     if pins.llvm is None or pins.llvm_sha256 is None:
         return None
     build = "" if pins.llvm_build is None else f"-{pins.llvm_build}"
     file = f"llvm-{pins.llvm[:8]}-{'windows' if windows else 'ubuntu'}-x64{build}.tar.gz"
-    return PinnedFile(
+    return FileSource(
         name="llvm",
         version=pins.llvm[:8],
-        file=file,
-        url=f"{_LLVM}/{file}",
+        location=f"{_LLVM}/{file}",
         sha256=pins.llvm_sha256,
     )
 

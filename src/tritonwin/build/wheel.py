@@ -145,7 +145,7 @@ def describe(
 def _inputs(plan: BuildPlan) -> dict[str, str]:
     """Everything that came from elsewhere, by its hash."""
     parts = (*(plan.cuda.parts if plan.cuda else ()), *plan.downloads)
-    found = {part.file: part.sha256 for part in parts}
+    found = {part.file: part.sha256 or "" for part in parts}
     if plan.source.sha256:
         found[Path(plan.source.location).name] = plan.source.sha256
     if commit := source.commit(plan):

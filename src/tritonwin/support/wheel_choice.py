@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,10 +71,10 @@ class WheelChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class FileSource:
-    """A file or folder that a change takes something from: one content, named by its hash.
+    """A file or folder that something is taken from: one content, named by its hash.
 
-    `location` is an absolute path or an https address without secrets; `sha256` is set for
-    everything fetched.
+    `location` is an absolute path, an https address without secrets, or the mere name of a file
+    that the index has which pip is configured for; `sha256` is set for everything fetched.
     """
 
     name: str  # "triton-windows", "headers"
@@ -81,3 +82,7 @@ class FileSource:
     location: str
     sha256: str | None = None
     size: int | None = None  # bytes, where the source says it
+
+    @property
+    def file(self) -> str:
+        return re.split(r"[/\\]", self.location)[-1]
