@@ -4,8 +4,9 @@
     python tools/build_pyz.py -o tritonwin.pyz
 
 `tritonwin.bat` beside it is the same for a double click: a batch file that finds the Python of the
-application that it lies in, with the same zip behind its last line. Each has its SHA-256 beside it.
-The same sources and the same zlib give the same bytes. The wheels are those of
+application that it lies in, with the same zip behind its last line. `tritonwin-comfyui.zip` holds
+the folder for ComfyUI's `custom_nodes`: the node, with that batch file in it. Each has its SHA-256
+beside it. The same sources and the same zlib give the same bytes. The wheels are those of
 `pyz/requirements.txt`, by hash, fetched by pip from the index that it is configured for.
 """
 
@@ -25,6 +26,7 @@ from typing import BinaryIO
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "tritonwin"
 PYZ = Path(__file__).resolve().parent / "pyz"
+NODE = ROOT / "integrations" / "comfyui"
 SHEBANG = b"#!/usr/bin/env python3\n"
 # Where the end of the file is missing, Python takes it for source text, and shows of all of it this
 # name of an encoding alone.
@@ -68,10 +70,11 @@ def of_wheel(path: Path) -> Iterator[tuple[str, bytes]]:
                 yield name, wheel.read(name)
 
 
-def of_tritonwin() -> Iterator[tuple[str, bytes]]:
-    for path in PACKAGE.rglob("*"):
+def of_folder(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """The files of the package, or of the node, in a folder `tritonwin`."""
+    for path in folder.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
-            yield path.relative_to(PACKAGE.parent).as_posix(), path.read_bytes()
+            yield f"tritonwin/{path.relative_to(folder).as_posix()}", path.read_bytes()
     yield "tritonwin/LICENSE", (ROOT / "LICENSE").read_bytes()
 
 
@@ -131,23 +134,29 @@ def write_hash(target: Path) -> Path:
     return beside
 
 
-def build(target: Path) -> None:
+def build(target: Path) -> list[Path]:
+    """Make the files, and say which."""
     with tempfile.TemporaryDirectory() as folder:
-        contents = dict(of_tritonwin())
+        contents = dict(of_folder(PACKAGE))
         for wheel in wheels(Path(folder)):
             contents.update(of_wheel(wheel))
     target.parent.mkdir(parents=True, exist_ok=True)
-    for file in (target, target.with_suffix(".bat")):
-        write(contents, file)
+    batch, node = target.with_suffix(".bat"), target.with_name(f"{target.stem}-comfyui.zip")
+    write(contents, target)
+    write(contents, batch)
+    packed = {**dict(of_folder(NODE)), "tritonwin/tritonwin.bat": batch.read_bytes()}
+    with node.open("wb") as stream:
+        _zip(dict(sorted(packed.items())), stream, zipfile.ZIP_DEFLATED)
+    files = [target, batch, node]
+    for file in files:
         write_hash(file)
+    return files
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "tritonwin.pyz")
-    target: Path = parser.parse_args().output
-    build(target)
-    for file in (target, target.with_suffix(".bat")):
+    for file in build(parser.parse_args().output):
         print(f"{file}: {file.stat().st_size / 1e6:.2f} MB")
     return 0
 

@@ -390,7 +390,7 @@ def test_an_old_python_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_everything_of_the_package_is_in_it() -> None:
-    packed = dict(build_pyz.of_tritonwin())
+    packed = dict(build_pyz.of_folder(build_pyz.PACKAGE))
     package = Path(tritonwin.__file__).parent
     assert any(
         name.startswith("tritonwin/problems/catalogue/") and name.endswith(".toml")
@@ -427,7 +427,7 @@ def test_the_package_finds_its_own_modules_in_memory(tmp_path: Path) -> None:
     """In an archive in memory no folder can be listed."""
     archive = tmp_path / "app.zip"
     with zipfile.ZipFile(archive, "w") as made:
-        for name, content in build_pyz.of_tritonwin():
+        for name, content in build_pyz.of_folder(build_pyz.PACKAGE):
             made.writestr(name, content)
     code = (
         "import pathlib, sys, tritonwin_in_memory as memory;"

@@ -32,9 +32,11 @@ SHAPES = {
     "system": (r"C:\webui", r"system\python", ""),
     "one-click": (r"C:\text gen", r"installer_files\env", ""),
     "venv": (r"C:\venvs", "venv", ""),
+    "node": (r"C:\Comfy & co", "python_embeded", r"ComfyUI\custom_nodes\tritonwin"),
+    "node of Desktop": (r"C:\My ComfyUI", ".venv", r"custom_nodes\tritonwin"),
     "all of it": ("C:\\a&b!d!^e (ü) =,'", "python_embeded", "ComfyUI"),
 }
-SOME = {"plain", "all of it"}  # in every run
+SOME = {"plain", "node", "all of it"}  # in every run
 
 
 @pytest.fixture(scope="session")

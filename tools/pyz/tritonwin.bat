@@ -58,15 +58,25 @@ pause
 exit /b %status%
 
 :search
-rem In this folder, else in the one above, else in those below.
+rem In this folder, else in the one above, else in those below. In a folder of ComfyUI's
+rem custom_nodes: in ComfyUI, else in the folder around it.
 set "count=0"
 set "base=%here%"
 call :look
 if %count%==0 for %%B in ("%here%..") do set "base=%%~fB\" & call :look
 if not %count%==0 exit /b
+set "above="
+for %%B in ("%here%..") do set "above=%%~nxB"
+if /i "%above%"=="custom_nodes" call :around
+if not %count%==0 exit /b
 pushd "%here%"
 for /d %%D in (*) do set "base=%here%%%D\" & call :look
 popd
+exit /b
+
+:around
+for %%B in ("%here%..\..") do set "base=%%~fB\" & call :look
+if %count%==0 for %%B in ("%here%..\..\..") do set "base=%%~fB\" & call :look
 exit /b
 
 :look
