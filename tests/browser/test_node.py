@@ -58,7 +58,7 @@ def test_the_tab(chromium: Browser, comfyui: StandInComfyUI, pictures: Path, wid
     page.until("document.querySelector('textarea').value.includes('AttrsDescriptor')")
     comfyui.machine()
     page.press("Look again")
-    page.until(TEXT.format("Nothing is wrong."))
+    page.until(TEXT.format("fit; SageAttention in use"))
     assert {url.split("/")[2] for url in page.requests} == {comfyui.address.split("/")[2]}
     assert page.errors == []
     chromium.close(page)

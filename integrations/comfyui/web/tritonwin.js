@@ -23,7 +23,7 @@ async function ask(name, method = "GET") {
 
 function problemOf(problem, place) {
   const box = make("details", "", { margin: "0.4em 0" });
-  box.open = place === 0;
+  box.open = place === 0 && problem.severity !== "info";
   const name = problem.certainty === "certain" ? problem.severity : `${problem.severity}, ${problem.certainty}`;
   box.append(make("summary", `${name}: ${problem.title}`, { fontWeight: "bold", cursor: "pointer" }));
   box.append(make("p", problem.cause));
