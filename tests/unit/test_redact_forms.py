@@ -134,6 +134,19 @@ token: "{}"
 <add key="ClearTextPassword" value="{}" />
 net use \\srv\\share {} /user:bob
 net use z: \\srv\\share /user:bob {}
+mysql -u bob -p{} db
+mysqldump --host h -p'{}' db
+7z x -p{} a.7z
+sqlcmd -S srv -U sa -P {} -Q x
+unzip -P {} a.zip
+redis-cli -h h -a {} ping
+plink -pw {} bob@h
+schtasks /create /ru bob /rp {} /tn x
+net user bob {} /add
+openssl rsa -in a -passin pass:{}
+aws configure set aws_secret_access_key {}
+HF_TOKEN -> {}
+password --> {}
 cmdkey /add:srv /user:bob /pass:{}
 Set-Cookie: sid={}; Path=/
 headers={'Authorization': 'Bearer {}'}
