@@ -26,7 +26,7 @@ import torch
 from bench_parts.clock import Clock
 from bench_parts.end_to_end import end_to_end
 from bench_parts.gradients import backward, errors
-from bench_parts.record import Bench
+from bench_parts.record import Bench, by_line
 from bench_parts.speed import (
     against_pytorch,
     against_the_floor,
@@ -35,7 +35,6 @@ from bench_parts.speed import (
     host_time,
     long_windows,
     naive_without_host,
-    over_sizes,
 )
 from corpus import corpus
 
@@ -50,7 +49,6 @@ SECTIONS: dict[str, Callable[[Bench], None]] = {
     "backward": backward,
     "end-to-end": end_to_end,
     "naive": naive_without_host,
-    "sizes": over_sizes,
     "ceilings": ceilings,
 }
 
@@ -139,7 +137,7 @@ def measure(bench: Bench, wanted: list[str], limit: float, out: Path | None) -> 
         seconds[name] = round(time.perf_counter() - since, 1)
         found = document(bench, failed, seconds)
         if out:
-            out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            out.write_text(by_line(found), encoding="utf-8")
     show(found)
     return failed
 

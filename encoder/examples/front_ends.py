@@ -13,7 +13,6 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
-from whole_row import Parts, whole_row
 
 from byte_spectral.encoder import ByteSpectral
 
@@ -114,21 +113,39 @@ class Beside(nn.Module):
         return found if self.grams is None else found + self.grams(x)
 
 
-class Whole(nn.Module):
-    """Features of the whole row at every position; `features` columns, the rest cut off."""
-
-    def __init__(self, parts: Parts) -> None:
-        super().__init__()
-        self.parts = parts
-
-    def forward(self, x: Tensor) -> Tensor:
-        found = whole_row(x, self.parts) / x.shape[1] ** 0.5
-        return nn.functional.pad(found[..., :FEATURES], (0, max(0, FEATURES - found.shape[-1])))
-
-
 def normalised(x: Tensor) -> Tensor:
     """x / 127.5 - 1 in float32, shape (B, T)."""
     return (2 * x.float() - 255) / 255
+
+
+class Whole(nn.Module):
+    """The whole row's spectrum at every position, `FEATURES` columns. NOT causal: a bad example.
+
+    The published project computes, for each position p, the FFT of the row rolled by -p. This is
+    the FFT of the row times exp(2 pi i k p / T): one FFT a row replaces T of them, magnitudes are
+    the same at all positions, and each bin holds every byte of the row, those after p included.
+
+    Args:
+        phase: columns [|X| | sin arg X | cos arg X] instead of |X|; sin 0 and cos 1 where X is 0.
+    """
+
+    def __init__(self, *, phase: bool) -> None:
+        super().__init__()
+        self.phase = phase
+
+    def forward(self, x: Tensor) -> Tensor:
+        length = x.shape[1]
+        row = torch.fft.rfft(normalised(x))[:, None]
+        found = row.abs().expand(-1, length, -1)
+        if self.phase:
+            position = torch.arange(length, device=x.device)
+            turns = torch.outer(position, position[: row.shape[-1]]) % length  # exact: integers
+            angle = turns.double() * (2 * torch.pi / length)
+            at = row * torch.polar(torch.ones_like(angle), angle).to(row.dtype)
+            unit = torch.where(found > 0, at / found.clamp_min(1e-30), 1.0)
+            found = torch.cat((found, unit.imag, unit.real), dim=-1)
+        found = found[..., :FEATURES] / length**0.5
+        return nn.functional.pad(found, (0, FEATURES - found.shape[-1]))
 
 
 class Pointwise(nn.Module):
@@ -214,8 +231,8 @@ def _pointwise(width: int, function: Callable[[Tensor], Tensor], columns: int) -
     return Mixed(Pointwise(function, columns), columns, width)
 
 
-def _whole(width: int, parts: Parts) -> nn.Module:
-    return Mixed(Whole(parts), FEATURES, width)
+def _whole(width: int, *, phase: bool) -> nn.Module:
+    return Mixed(Whole(phase=phase), FEATURES, width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,9 +283,9 @@ ARMS: dict[str, Arm] = {
                      words="the published kernel, literally"),
     "abs-byte": Arm(build=partial(_pointwise, function=torch.abs, columns=FEATURES),
                     words="the published project's later kernel"),
-    "global-mag": Arm(build=partial(_whole, parts="mag"), causal=False,
+    "global-mag": Arm(build=partial(_whole, phase=False), causal=False,
                       words="magnitudes of the whole row, MLP"),
-    "source": Arm(build=partial(_whole, parts="phase"), causal=False,
+    "source": Arm(build=partial(_whole, phase=True), causal=False,
                   words="the published project's encoder"),
     "centred-mag": Arm(build=partial(_spectral, causal=False), causal=False,
                        words="mag, centred window, MLP"),

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Fill docs/encoder.md and README.md with what was measured, from benchmarks/results/*.json.
 
-    python tools/fill_page.py                 tables and plots of results
-    python tools/fill_page.py --spectrogram   also the picture of a text; needs PyTorch
+    python tools/fill_page.py
 
 Nothing measured is typed by hand: a table stands between `<!-- generated: NAME -->` and
 `<!-- end -->`, and a test fails when it is not what the results say.
@@ -10,36 +9,22 @@ Nothing measured is typed by hand: a table stands between `<!-- generated: NAME 
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import statistics
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from plots import COLOURS, RED, Bar, Line, bars, curves, picture
-
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "encoder.md"
 README = ROOT / "README.md"
-PLOTS = ROOT / "docs" / "images"
 PART = re.compile(r"<!-- generated: ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
 NOT_YET = "Not measured yet.\n"
 Json = dict[str, Any]
 FRONTS = ("embedding", "naive", "rfft", "fused", "one kernel")
-TEXT = """\
-To be, or not to be, that is the question:
-Whether 'tis nobler in the mind to suffer
-The slings and arrows of outrageous fortune,
-Or to take arms against a sea of troubles
-And by opposing end them. To die - to sleep,
-No more; and by a sleep to say we end
-The heart-ache and the thousand natural shocks
-"""
 
 
 def results(name: str) -> list[Json]:
@@ -353,23 +338,6 @@ def worth(kept: list[Json]) -> str:
     )
 
 
-def speed_file(bench: Json) -> str:
-    return f"speed-{card(bench['device']).lower()}"
-
-
-def speed_shown(benches: list[Json]) -> str:
-    """The lines that show the plots, which are drawn when their results are there."""
-    return "\n".join(
-        f"![Share of the store-only rate over sizes, {card(each['device'])}]"
-        f"(images/{speed_file(each)}.svg)\n"
-        for each in benches
-    )
-
-
-def arms_shown(_: list[Json]) -> str:
-    return "![Bits a byte of the front ends](images/arms.svg)\n"
-
-
 TABLES: dict[str, tuple[str, Callable[[list[Json]], str]]] = {
     "goals": ("bench", goals),
     "counters": ("counters", counters),
@@ -381,8 +349,6 @@ TABLES: dict[str, tuple[str, Callable[[list[Json]], str]]] = {
     "arms": ("arms", arms),
     "equal": ("arms", equal),
     "worth": ("arms", worth),
-    "speed-plot": ("bench", speed_shown),
-    "arms-plot": ("arms", arms_shown),
     "toy": ("toy", arms),
 }
 
@@ -403,56 +369,10 @@ def _table(name: str) -> str:
     return write(found) if found else NOT_YET
 
 
-def speed_plot(bench: Json) -> str:
-    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for each in bench["cases"]:
-        if each["section"] == "sizes" and "share" in each:
-            found[each["what"]].append((each["shape"][0] * each["shape"][1], each["share"]))
-    lines = [Line(name=name, points=points) for name, points in found.items()]
-    title = f"Share of the rate of a kernel that only stores ({bench['device']})"
-    return curves(title, "positions (rows times bytes), W=64, K=256", "share", lines, top=1.0)
-
-
-def arms_plot(found: Json) -> str:
-    rows = [
-        Bar(name=found["words"][name], value=mean(runs, "all"), tick=mean(runs, "last"),
-            colour=RED if any(each["leak"] for each in runs) else COLOURS[0])
-        for name, runs in by_arm(found, "body", "shakespeare").items()
-    ]  # fmt: skip
-    return bars("Bits a byte on held-out plays; red: sees the future", "bits a byte",
-                "the last position of each window alone, where nothing can leak", rows,
-                {"no context": found["unigram"]["shakespeare"]})  # fmt: skip
-
-
-def spectrogram() -> str:
-    import torch
-
-    from byte_spectral import byte_spectral
-
-    x = torch.tensor([list(TEXT.encode())], dtype=torch.uint8)
-    features = byte_spectral(x, K=64, parts="logmag", backend="torch")
-    columns = ((features[0] - features.min()) / (features.max() - features.min())).T.tolist()
-    return picture(
-        "log |X| of a text, W=64, K=64: each column is one byte and the 63 before it",
-        f"byte 0 to {len(TEXT) - 1}: {TEXT[:42]} ...", "bin", columns,
-    )  # fmt: skip
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--spectrogram", action="store_true")
-    options = parser.parse_args()
+def main() -> None:
     for file in (PAGE, README):
         file.write_text(filled(file.read_text(encoding="utf-8")), encoding="utf-8")
-    plots = {speed_file(each): speed_plot(each) for each in results("bench")}
-    for each in results("arms"):
-        plots["arms"] = arms_plot(each)
-    for name, drawn in plots.items():
-        (PLOTS / f"{name}.svg").write_text(drawn, encoding="utf-8")
-    if options.spectrogram:
-        (PLOTS / "spectrogram.svg").write_text(spectrogram(), encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,20 @@ MODES: dict[str, dict[str, Any]] = {
     "fast bf16": {"precision": "fast", "dtype": torch.bfloat16},
 }
 ROUNDS = 3
+
+
+def by_line(found: dict[str, Any]) -> str:
+    """JSON in which each item of a list has a line."""
+    parts = [
+        f" {json.dumps(key)}: "
+        + (
+            "[\n" + ",\n".join(f"  {json.dumps(each)}" for each in value) + "\n ]"
+            if isinstance(value, list)
+            else json.dumps(value)
+        )
+        for key, value in found.items()
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 @dataclass(kw_only=True)

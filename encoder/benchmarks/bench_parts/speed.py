@@ -73,22 +73,6 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def over_sizes(bench: Bench) -> None:
-    """For the plot: the same share from a thousand rows to a quarter of a million."""
-    for batch in (1, 2) if bench.tiny else (1, 2, 4, 8, 16, 32, 64, 128, 256):
-        _, t, k, w = bench.shape(FIRST)
-        shape = (batch, t, k, w)
-        floor = {
-            dtype: min(floors(bench, shape, dtype, rounds=1).values())
-            for dtype in (torch.float32, torch.bfloat16)
-        }
-        for mode, options in MODES.items():
-            timing = bench.clock.busy(
-                encode(bench, shape, **options), size_of(shape, options["dtype"])
-            )
-            bench.case(mode, shape, timing, share=floor[options["dtype"]] / timing.us)
-
-
 def long_windows(bench: Bench) -> None:
     """Must 2: the cost of W=1024 against W=128."""
     b, t, k, _ = bench.shape(FIRST)

@@ -80,10 +80,13 @@ def test_the_source_projects_encoder_is_its_loop() -> None:
     spectra = torch.stack([torch.fft.rfft(signal.roll(-p, 1)) for p in range(64)], dim=1)
     unit = spectra / spectra.abs()
     wanted = torch.cat((spectra.abs(), unit.imag, unit.real), dim=-1) / 8
-    found = Whole("phase")(x)
+    found = Whole(phase=True)(x)
     assert found.shape == (2, 64, 256)
     assert torch.allclose(found[..., :99].double(), wanted, atol=1e-4)
     assert not found[..., 99:].any()
+    assert torch.equal(Whole(phase=False)(x)[..., :33], found[..., :33])
+    # bytes 0 and 255 in turn: a bin without content has a phase that is a number
+    assert Whole(phase=True)(torch.tensor([[0, 255] * 8], dtype=torch.uint8)).isfinite().all()
 
 
 def test_the_published_kernel_says_one_thing_of_a_row() -> None:
