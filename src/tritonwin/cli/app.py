@@ -67,7 +67,7 @@ def _print_schema(context: click.Context, _: click.Parameter, name: str | None) 
     context.exit()
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup)
 @click.option(
     "-V",
     "--version",

@@ -14,12 +14,7 @@ from tritonwin.cli.options import (
 from tritonwin.errors import Exit
 
 
-@click.group(
-    "cache",
-    cls=Group,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=False,  # a line is said instead; click's versions do not agree on the status
-)
+@click.group("cache", cls=Group)
 def command() -> None:
     """The caches of compiled kernels and helper modules.
 

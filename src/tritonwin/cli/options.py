@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -117,6 +118,14 @@ class Group(click.Group):
     """A group that suggests the nearest of its commands for an unknown one."""
 
     context_class = HelpContext
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        # without a command, a line is said: click's versions do not agree on the status
+        usual = {
+            "no_args_is_help": False,
+            "context_settings": {"help_option_names": ["-h", "--help"]},
+        }
+        super().__init__(*args, **{**usual, **more})
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         cmd.context_class = HelpContext
@@ -266,3 +275,23 @@ def target_options(command: Command) -> Command:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+def switch(
+    name: str, about: str, words: Mapping[str, str], act: Callable[[str, TargetOptions, bool], int]
+) -> Group:
+    """A group of commands that need nothing but a Python.
+
+    Args:
+        about: the help of the group.
+        words: the commands, each with its help.
+        act: gets the command's word, the Python, and whether to print JSON; the exit status.
+    """
+    group = Group(name, help=inspect.cleandoc(about))
+    for word, text in words.items():
+
+        def run(*, target: TargetOptions, as_json: bool, word: str = word) -> int:
+            return act(word, target, as_json)
+
+        group.command(word, help=text)(target_options(json_option(run)))
+    return group

@@ -24,12 +24,7 @@ if TYPE_CHECKING:
     from tritonwin.patch.session import PatchSession
 
 
-@click.group(
-    "patch",
-    cls=Group,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=False,  # a line is said instead; click's versions do not agree on the status
-)
+@click.group("patch", cls=Group)
 def command() -> None:
     """Make Triton's own sources work on Windows: rule by rule, and back again.
 
