@@ -320,20 +320,22 @@ def worth(kept: list[Json]) -> str:
         if all(len(arms.get(name, [])) == 3 for arms in steps.values())
     }
     best = [min(means, key=lambda name: means[name][i]) for i in range(len(steps))]
-    sized = next(iter(by_text(found, "parameters").values()))["embedding"][0]
-    rows = [
-        (
-            f"{found['words'][name]} (`{name}`)",
+    runs = {name: next(iter(steps.values()))[name][0] for name in means}
+    common = runs["embedding"]["parameters"]
+    rows = []
+    for name, values in sorted(means.items(), key=lambda each: sum(each[1])):
+        size = runs[name]["parameters"]
+        larger = f"; {size / 1e6:.1f} million parameters" if size > 1.02 * common else ""
+        rows.append((
+            f"{found['words'][name]} (`{name}`){larger}",
             *(f"**{value:.3f}**" if best[i] == name else f"{value:.3f}"
               for i, value in enumerate(values)),
-            f"{next(iter(steps.values()))[name][0]['us_a_step'] / 1000:.2f}",
-        )
-        for name, values in sorted(means.items(), key=lambda each: sum(each[1]))
-    ]  # fmt: skip
+            f"{runs[name]['us_a_step'] / 1000:.2f}",
+        ))  # fmt: skip
     wins = "; ".join(f"`{name}` on {text}" for name, text in zip(best, steps, strict=True))
     return (
-        f"Bits a byte on held-out text, mean of three seeds, {sized['steps']} steps, models of "
-        f"{sized['parameters'] / 1e6:.1f} million parameters. Lowest: {wins}.\n\n"
+        f"Bits a byte on held-out text, mean of three seeds, {runs['embedding']['steps']} steps, "
+        f"models of {common / 1e6:.1f} million parameters. Lowest: {wins}.\n\n"
         + table(("front end", *steps, "ms a step"), rows)
     )
 

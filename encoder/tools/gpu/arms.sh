@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The front ends at equal size and at equal time, on one GPU: three seeds, two texts, in SECONDS. The
-# archives of the texts lie in CORPUS. What benchmarks/results/ holds already is not run again.
+# The front ends at equal size and at equal time, on one GPU: three seeds, two texts; no run begins after
+# BUDGET seconds. The archives of the texts lie in CORPUS. What benchmarks/results/ holds is not run again.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PYTHONPATH=src OMP_NUM_THREADS=1 PYTHONUNBUFFERED=1 TORCHINDUCTOR_COMPILE_THREADS=1
@@ -11,5 +11,5 @@ fi
 python3 examples/lm.py arms --corpus "${CORPUS:-../.gpu}" --device cuda --compile --out "$out" \
     --arms embedding embedding+conv8 embedding+ngrams embedding+reim embedding+mag-linear one-kernel \
     embedding+conv8+ngrams one-kernel+conv8 one-kernel+ngrams one-kernel+conv8+ngrams \
-    embedding+ngrams-4099 --equal parameters time --texts shakespeare django --seeds 0 1 2 \
+    embedding+ngrams-4099 --equal parameters time --texts shakespeare django --seeds 0 1 2 --steps 900 \
     --seconds "${BUDGET:-280}" "$@"

@@ -145,7 +145,9 @@ def main() -> int:
     about = json.loads((out / "cases.about").read_text())
     made = {"schema": counters.SCHEMA, "when": f"{datetime.now(timezone.utc):%Y-%m-%d}", **about,
             "shape": [32, 1024, 256], "kernels": kernels}  # fmt: skip
-    (out / "counters.json").write_text(json.dumps(made, indent=1) + "\n")
+    from bench_parts.record import by_line
+
+    (out / "counters.json").write_text(by_line(made))
     for each in kernels:
         print(each)
     return 0

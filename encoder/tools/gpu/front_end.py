@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE.parents[2] / "src"), str(HERE.parents[2] / "benchmarks"
 
 import torch  # noqa: E402
 import triton  # noqa: E402
+from bench_parts.record import by_line  # noqa: E402
 from grid import Graph  # noqa: E402
 from torch.nn.functional import embedding, linear  # noqa: E402
 
@@ -161,10 +162,10 @@ def main(out: Path) -> None:
     for shape in SHAPES:
         rows.append(measured(shape))
         print(json.dumps(rows[-1]), flush=True)
-        (out / "front-end.json").write_text(json.dumps({
+        (out / "front-end.json").write_text(by_line({
             "device": torch.cuda.get_device_name(), "torch": torch.__version__,
             "triton": triton.__version__, "rows": rows,
-        }, indent=1) + "\n")  # fmt: skip
+        }))  # fmt: skip
 
 
 if __name__ == "__main__":
