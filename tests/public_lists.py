@@ -13,7 +13,7 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-from list_server import ListServer
+from list_server import ListServer, Reply
 from oracle import Pc, best
 from wheel_files import make_wheel
 
@@ -94,6 +94,20 @@ def serve_one(server: ListServer, folder: Path) -> ListTable:
 PORTAL = (
     b"<!DOCTYPE html><html><body><a href='/login'>Log in to the hotel's network</a></body></html>"
 )
+ONE_LIST = "/repos/me/sage/releases?per_page=100"  # of serve_one
+# what a server may answer in place of that list, and what is said then
+FAULTS = {
+    "limit": (
+        Reply(
+            status=403,
+            headers={"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795000000"},
+        ),
+        "limit of requests is reached until",
+    ),
+    "not there": (Reply(status=404), "HTTP 404"),
+    "half": (Reply(b'[{"assets": [{"name": "', cut=9), "broke off after 9 of 23"),
+    "portal": (Reply(PORTAL), "a portal or proxy may have answered"),
+}
 
 
 def as_toml(table: ListTable) -> str:

@@ -80,6 +80,7 @@ def test_a_plan_for_the_machine_of_a_snapshot(
     code, out, _ = run(capsys, *words)
     assert code == 0
     assert "planned from a snapshot" in out
+    assert "machine in question" in " ".join(out.split())
     assert "MSVC 14.44.35207" in out
 
 

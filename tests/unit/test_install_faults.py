@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 from list_server import ListServer, Reply, list_server
-from public_lists import PORTAL, PURE, as_toml, serve_one
+from public_lists import FAULTS, ONE_LIST, PORTAL, PURE, as_toml, serve_one
 from target_env import TargetEnvironment
 
 from tritonwin.cli.app import run
 from tritonwin.journal import faults
 
 WHEEL = f"/files/{PURE}"
-RELEASES = "/repos/me/sage/releases?per_page=100"
 posix = pytest.mark.skipif(os.name == "nt", reason="signals and mounts of POSIX")
 
 
@@ -148,9 +147,6 @@ def test_a_disk_that_is_full_in_the_middle(scene: Scene) -> None:
     assert [path.name for path in scene.downloads.iterdir()] == ["held"]
 
 
-LIMIT = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795000000"}
-
-
 def reply(path: str, answer: Reply) -> Callable[[Scene, pytest.MonkeyPatch], None]:
     return lambda scene, _: scene.server.replies.__setitem__(path, answer)
 
@@ -161,7 +157,7 @@ def of_a_proxy(answer: Reply) -> Callable[[Scene, pytest.MonkeyPatch], None]:
     def through(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("NO_PROXY")
         monkeypatch.setenv("http_proxy", scene.server.address)
-        scene.server.replies[scene.server.address + RELEASES] = answer
+        scene.server.replies[scene.server.address + ONE_LIST] = answer
 
     return through
 
@@ -172,10 +168,7 @@ def no_network(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 OF_LISTS = {
-    "limit": (reply(RELEASES, Reply(status=403, headers=LIMIT)), "limit of requests is reached until"),
-    "not there": (reply(RELEASES, Reply(status=404)), "HTTP 404"),
-    "half": (reply(RELEASES, Reply(b'[{"assets": [{"name": "', cut=9)), "broke off after 9 of 23"),
-    "portal": (reply(RELEASES, Reply(PORTAL)), "a portal or proxy may have answered"),
+    **{name: (reply(ONE_LIST, answer), line) for name, (answer, line) in FAULTS.items()},
     "proxy": (of_a_proxy(Reply(status=407)), "HTTP 407"),
     "no network": (no_network, "could not be read"),
 }  # fmt: skip

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from list_server import ListServer, Reply, list_server
-from public_lists import PORTAL, PURE, as_toml, serve_one
+from public_lists import FAULTS, ONE_LIST, PORTAL, PURE, as_toml, serve_one
 from trees import describe_tree
 from winlane import Environment, Lane, Machine, standins
 from winlane.process import Result
@@ -47,8 +47,8 @@ class Scene:
     def words(self) -> list[str]:
         return ["install", "sageattention", "--yes", "--python", self.env.python]
 
-    def run(self, **variables: str) -> Result:
-        return self.machine.tool(*self.words, cwd="C:\\", env=variables)
+    def run(self, *more: str, **variables: str) -> Result:
+        return self.machine.tool(*self.words, *more, cwd="C:\\", env=variables)
 
     def in_the_middle(self, process: subprocess.Popen[bytes]) -> None:
         """Wait until a part of the wheel has come; the server is slow until then."""
@@ -157,7 +157,7 @@ def test_a_disk_that_is_full_in_the_middle(scene: Scene, tmp_path: Path) -> None
 
 @pytest.mark.full
 def test_a_server_that_sends_something_else(scene: Scene) -> None:
-    """Half of the wheel and no parts; a portal's page for the wheel; a portal's page for the list."""
+    """Half of the wheel and no parts; a portal's page in its place."""
     whole, listed = scene.server.replies[WHEEL], dict(scene.server.replies)
     scene.server.ranges = False
     for reply, status, line in (
@@ -166,16 +166,33 @@ def test_a_server_that_sends_something_else(scene: Scene) -> None:
     ):
         scene.server.replies[WHEEL] = reply
         done = scene.run()
-        assert (done.returncode, line in " ".join((done.stdout + done.stderr).split())) == (
-            status,
-            True,
-        )
+        assert done.returncode == status
+        assert line in " ".join((done.stdout + done.stderr).split())
         scene.nothing_is_changed()
-    for path in [path for path in listed if path.startswith("/repos/")]:
-        scene.server.replies[path] = Reply(PORTAL)
-    other = scene.run(TRITONWIN_HOME=r"C:\other-home")
-    assert other.returncode == 2
-    assert "a portal or proxy may have answered" in " ".join(other.stdout.split())
+    scene.server.replies, scene.server.ranges = listed, True
+    scene.works()
+
+
+@pytest.mark.full
+def test_a_list_that_cannot_be_read(scene: Scene) -> None:
+    """With the list of the last run it installs; without one the exit status is 2."""
+    good = scene.server.replies[ONE_LIST]
+
+    def says(line: str, home: str, status: int, **variables: str) -> None:
+        done = scene.run("--dry-run", TRITONWIN_HOME=home, **variables)
+        assert (done.returncode, line in " ".join(done.stdout.split())) == (status, True), done
+
+    says(PURE, HOME, 0)
+    for reply, line in FAULTS.values():
+        scene.server.replies[ONE_LIST] = reply
+        says(line, r"C:\other", 2)
+        says(line, HOME, 0)
+    scene.server.replies[ONE_LIST] = good
+    proxies = {"NO_PROXY": "x", "HTTP_PROXY": "http://127.0.0.1:1"}
+    says("could not be read", r"C:\other", 2, **proxies)
+    says("its list of", HOME, 0, **proxies)
+    lists = scene.machine.drives.linux(r"C:\lists.toml").read_text()
+    with list_server(tls=True) as unknown:
+        scene.machine.place(r"C:\lists.toml", lists.replace(scene.server.address, unknown.address))
+        says("CERTIFICATE_VERIFY_FAILED", r"C:\other", 2)
     scene.nothing_is_changed()
-    scene.server.replies, scene.server.ranges = {**scene.server.replies, WHEEL: whole}, True
-    scene.works()  # by the list that was kept

@@ -53,7 +53,7 @@ def checkout_calls(source: BuildSource) -> Iterator[tuple[str, ...]]:
         yield (*update, *source.submodules)
 
 
-def see_that_open(address: str) -> None:
+def refuse_secrets(address: str) -> None:
     """Refuse the address of a repository that holds a login or a token.
 
     Raises:
@@ -69,7 +69,7 @@ def see_that_open(address: str) -> None:
     odd = "://" not in plain and "@" in plain.partition("/")[0]
     if nowhere or odd or without_secrets(plain) != plain:
         raise UserError(
-            f"{without_secrets(address).rpartition('@')[2]}: an address with a login or a token "
-            "would be kept and shown, and this is one, or no address",
+            f"{without_secrets(address).rpartition('@')[2]} is no address, or holds a login or a "
+            "token, which plan and script would keep",
             "Leave it out: git asks its credential helper, and ssh its keys.",
         )

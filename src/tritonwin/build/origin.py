@@ -176,7 +176,7 @@ def _named(request: Request, named: str) -> SourceOrigin:
 
 
 def _repository(request: Request, named: str) -> SourceOrigin:
-    git.see_that_open(named)
+    git.refuse_secrets(named)
     if urlsplit(named).path.endswith(_ARCHIVE):
         raise UserError(
             f"no hash is known for {named}", "Fetch it by hand and give the file: --source FILE"

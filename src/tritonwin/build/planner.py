@@ -191,7 +191,10 @@ def _warnings(request: Request) -> Iterator[str]:
     if order.msvc and not request.windows:
         yield f"--msvc {order.msvc} is for Windows; here the variable CXX names the compiler"
     if request.machine.elsewhere:
-        yield "planned from a snapshot: all memory counts as free, and the disk as large enough"
+        yield (
+            "planned from a snapshot: all memory counts as free, and the disk as large enough; "
+            "commands are for the machine in question"
+        )
     for variable in request.facts.variables:
         if variable.scope == "process" and variable.flaws:
             flaws = ", ".join(variable.flaws)
