@@ -40,8 +40,6 @@ def settings_of(options: argparse.Namespace) -> Settings:
         batch=options.batch,
         rate=options.rate,
         seed=options.seed,
-        backend=options.backend,
-        replayed=not options.eager,
         compiled=options.compile,
     )
 
@@ -93,7 +91,7 @@ def leaks(options: argparse.Namespace) -> int:
         leak = future_leak(model)
         wrong += (leak == 0) != arm.causal
         seen = f"sees the future: {leak:.3g}" if leak else "sees no later byte"
-        print(f"{name:16} {seen}")
+        print(f"{name:24} {seen}")
     return 1 if wrong else 0
 
 
@@ -181,8 +179,6 @@ def parser() -> argparse.ArgumentParser:
                         ("steps", 1200), ("batch", 64)):  # fmt: skip
         shape.add_argument(f"--{name}", type=at_least(1), default=value)
     shape.add_argument("--rate", type=from_zero, default=1e-3)
-    shape.add_argument("--backend", choices=("auto", "triton", "torch"), default="auto")
-    shape.add_argument("--eager", action="store_true", help="no CUDA graph of a step")
     shape.add_argument("--compile", action="store_true", help="model and loss by torch.compile")
     whole = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = whole.add_subparsers(required=True)

@@ -23,9 +23,6 @@ from byte_model import ByteModel, Shape, autocast
 from replay import Replayed
 from torch import Tensor, nn
 
-from byte_spectral.encoder import ByteSpectral
-from byte_spectral.functional import Backend
-
 _KEPT = {"settings", "step", "model", "optimiser"}  # in a checkpoint
 
 
@@ -42,8 +39,6 @@ class Settings:
     decay: float = 0.1
     clip: float = 1.0
     seed: int = 0
-    backend: Backend = "auto"  # of the encoder, where the arm has one
-    replayed: bool = True  # on a GPU, as a CUDA graph
     compiled: bool = False  # model and loss, by torch.compile
 
     def rate_at(self, step: int) -> float:
@@ -98,9 +93,6 @@ class Run:
         self.step = 0
         torch.manual_seed(settings.seed)
         self.model = ByteModel(settings.arm, settings.shape).to(device)
-        for module in self.model.modules():
-            if isinstance(module, ByteSpectral):
-                module.backend = settings.backend
         self.optimiser = _optimiser(self.model, settings)
         if checkpoint is not None and checkpoint.exists():
             self._resume(checkpoint)
@@ -110,8 +102,8 @@ class Run:
         # the device counts too: a replayed graph cannot be told the step
         self.at = torch.tensor([self.step], device=device)
         self.loss = torch.compile(loss_of, fullgraph=True) if settings.compiled else loss_of
-        replayed = settings.replayed and device.type == "cuda"
-        self.advance = Replayed(self._advance) if replayed else self._advance
+        # on a GPU a step is a CUDA graph
+        self.advance = Replayed(self._advance) if device.type == "cuda" else self._advance
 
     def train(
         self,
