@@ -34,24 +34,19 @@ python = ["3.11", "3.12"]
 torch = ["2.8.0", "2.9.1"]
 cuda = ["12.6", "12.8", "13.2"]
 archs = ["8.9", "9.0 12.0"]
-
-[[exclude]]
-torch = "2.8.0"
-cuda = "13.2"
 """
 
 
 def test_a_matrix_becomes_jobs() -> None:
     found = fleet.read("flash-attn", MATRIX)
     assert len({job.id for job in found.include}) == len(found.include)
-    assert not any(j.torch == "2.8.0" and j.cuda == "13.2" for j in found.include)
     # 12.0 takes CUDA 12.8
     dropped = {d.id: d.reason for d in found.dropped}
     assert all("cu126" in key for key in dropped)
     assert all("it takes CUDA >=12.8" in reason for reason in dropped.values())
-    assert len(found.include) == 2 * (2 * 3 * 2 - 2) - len(dropped)
+    assert len(found.include) == 2 * 2 * 3 * 2 - len(dropped)
     job = next(j for j in found.include if j.cuda == "12.8" and "12.0" in j.archs)
-    assert job.id == "flash-attn-2.8.3.post2-cp311-torch2.8.0-cu128-sm90-120-win"
+    assert job.id == "flash-attn-2.8.3.post2-cp311-torch2.8.0-cu128-sm90-120"
     assert job.torch_tag == "cu128"
     assert job.os == "windows-2022"
 
@@ -71,8 +66,6 @@ def test_a_toolset_that_the_runner_has_not_is_left_out() -> None:
     text = 'python=["3.12"]\ntorch=["2.1.0"]\ncuda=["11.8"]\narchs=["8.9"]\n'
     with pytest.raises(UserError, match=r"no job is left.*MSVC 14\.44 of windows-2022"):
         fleet.read("flash-attn", text)
-    # what an unknown runner has is for its own plan to see
-    assert fleet.read("flash-attn", text + 'os=["my-own"]\n').include
 
 
 ONE = 'python = ["3.12"]\ntorch = ["2.9.1"]\ncuda = ["12.8"]\narchs = ["8.9"]\n'
@@ -81,7 +74,7 @@ ONE = 'python = ["3.12"]\ntorch = ["2.9.1"]\ncuda = ["12.8"]\narchs = ["8.9"]\n'
 def test_what_has_no_releases_is_named_without_a_version() -> None:
     (job,) = fleet.read("cuda-extension", ONE.replace('"8.9"', '"8.9 120"')).include
     assert job.arguments == "cuda-extension --yes --anyway --cuda 12.8 --arch 8.9 --arch 12.0"
-    assert job.id == "cuda-extension-cp312-torch2.9.1-cu128-sm89-120-win"
+    assert job.id == "cuda-extension-cp312-torch2.9.1-cu128-sm89-120"
 
 
 @pytest.mark.parametrize(
@@ -93,10 +86,7 @@ def test_what_has_no_releases_is_named_without_a_version() -> None:
         (ONE.replace('"12.8"', f'"{"9" * 5000}"'), f"cuda: '{'9' * 60}' cannot be used"),
         (ONE.replace('"8.9"', f'"{"9" * 5000}"'), f"archs: '{'9' * 60}' cannot be used"),
         (ONE.replace('"8.9"', '"99999"'), "'99999' is not a GPU architecture"),
-        ('os = ["win\\"dows"]\n' + ONE, "os: 'win\"dows' cannot be used"),
-        ('version = ["main branch"]\n' + ONE, "version: 'main branch' cannot be used"),
         ("pyhton = []\n" + ONE, "matrix.pyhton: unknown"),
-        (ONE + '[[exclude]]\npyhton = "3.12"\n', "pyhton: '3.12' cannot be used"),
         ("x = [", "the matrix cannot be used"),
         ('python = ["3.12"]', "matrix.torch: missing"),
         (MATRIX.replace("python", "pyton", 1), "matrix.python: missing"),
@@ -104,11 +94,6 @@ def test_what_has_no_releases_is_named_without_a_version() -> None:
         (MATRIX.replace('"8.9"', '"ampere"'), "archs: 'ampere' cannot be used"),
         (MATRIX.replace('["3.11", "3.12"]', str([f"3.{n}" for n in range(99)])), "256"),
         (MATRIX.replace('python = ["3.11", "3.12"]', "python = []"), "the matrix has 0 cells"),
-        ("exclude = 3\n" + MATRIX.partition("[[")[0], "matrix.exclude: expected a list"),
-        (
-            "exclude = [3]\n" + MATRIX.partition("[[")[0],
-            r"matrix\.exclude\[0\]: expected an object",
-        ),
     ],
 )
 def test_what_is_no_matrix(text: str, why: str) -> None:
@@ -205,7 +190,7 @@ def test_the_matrix_of_the_documentation_is_one() -> None:
     text = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text("utf-8")
     matrix = text.partition("    # fleet.toml\n")[2].partition("\nEach job")[0]
     found = fleet.read("flash-attn", textwrap.dedent(matrix))
-    assert len(found.include) == 9
+    assert len(found.include) == 12
     assert found.dropped == ()
 
 

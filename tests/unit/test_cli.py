@@ -136,7 +136,7 @@ def test_only(saved: Path) -> None:
         (("doctor", "--app="), "--app has no value"),
         (("undo", ""), "one of the words is empty"),
         (("build", "flash-attn", "--index-of", "nowhere"), "Directory 'nowhere' does not exist"),
-        (("build", "flash-attn", "--fleet", "."), "cannot be read: Is a directory"),
+        (("build", "flash-attn", "--fleet", "."), ". cannot be read"),
         (("patch", "status", "--triton", "a", "--app", "b"), "--triton names the folder itself"),
         (("patch",), "patch"),
         (("fix", "--only", "no-such-problem"), "no-such-problem"),

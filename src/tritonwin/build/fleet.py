@@ -30,35 +30,29 @@ _MOST = 256  # jobs of one matrix, GitHub's limit
 _MOST_CELLS = 100_000  # before what does not go together is left out
 _LONGEST = 60  # characters of a wrong value that are shown
 _AXES = {  # the form of a value, which goes into the commands of a runner as it is
-    "os": r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}",
     "python": r"[0-9]\.[0-9]{1,2}(?:\.[0-9]{1,2})?t?",
     "torch": r"[0-9][A-Za-z0-9.+]{0,60}",
     "cuda": r"[0-9]{1,2}\.[0-9]{1,2}",
     "archs": r"[0-9af. ]{2,60}",
-    "version": r"(?:[0-9][A-Za-z0-9.+]{0,60})?",
 }
-_RUNNER = "windows-2022"
-# The toolset of a runner's image; others are not known and are left to the job's own plan.
-_TOOLSETS = {"windows-2022": "14.44", "windows-2025": "14.44"}
+_RUNNER, _TOOLSET = "windows-2022", "14.44"  # an image of GitHub's, and the MSVC in it
 _EXAMPLE = 'Write lists: python = ["3.12"], torch = ["2.9.1"], cuda = ["12.8"], archs = ["8.9"]'
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Matrix:
-    """A matrix file; the fields but the last are the axes."""
+    """A matrix file: its axes."""
 
-    os: tuple[str, ...] = (_RUNNER,)
     python: tuple[str, ...]
     torch: tuple[str, ...]
     cuda: tuple[str, ...]
     archs: tuple[str, ...]
-    version: tuple[str, ...] = ()
-    exclude: tuple[dict[str, str], ...] = ()
 
 
 def read(recipe: str, text: str) -> Fleet:
-    """The jobs of a matrix file in TOML: lists under `python`, `torch`, `cuda`, `archs`, `os`,
-    `version`, and tables `[[exclude]]` of values that do not go together.
+    """The jobs of a matrix file in TOML: lists under `python`, `torch`, `cuda`, `archs`.
+
+    Each builds the newest version that the recipe knows.
 
     Raises:
         UserError: the file is invalid, or no job is left.
@@ -68,25 +62,17 @@ def read(recipe: str, text: str) -> Fleet:
         matrix = from_json(_Matrix, toml.loads(text), "matrix", strict=True)
     except (ValueError, TypeError, RecursionError) as error:
         raise UserError(f"the matrix cannot be used: {error}", _EXAMPLE) from None
-    newest = known.releases[0].version if known.releases else ""
-    values = {axis: getattr(matrix, axis) for axis in _AXES}
-    values["version"] = values["version"] or (newest,)
-    axes = {axis: [_checked(axis, value) for value in listed] for axis, listed in values.items()}
+    axes = {axis: [_checked(axis, value) for value in getattr(matrix, axis)] for axis in _AXES}
     cells = math.prod(map(len, axes.values()))
     if not 0 < cells <= _MOST_CELLS:
         raise UserError(
             f"the matrix has {cells} cells, and may have 1 to {_MOST_CELLS}", "Change its lists."
         )
-    excluded = [
-        {axis: _checked(axis, value) for axis, value in row.items()} for row in matrix.exclude
-    ]
     jobs, dropped = [], []
-    for chosen_values in itertools.product(*axes.values()):
-        chosen = dict(zip(axes, chosen_values, strict=True))
-        if any(row.items() <= chosen.items() for row in excluded):
-            continue
-        job, why = _job(known, chosen), _why_not(known, chosen)
-        if why:
+    for values in itertools.product(*axes.values()):
+        chosen = dict(zip(axes, values, strict=True))
+        job = _job(known, chosen)
+        if why := _why_not(known, job):
             dropped.append(Dropped(id=job.id, reason=why))
         else:
             jobs.append(job)
@@ -102,49 +88,46 @@ def read(recipe: str, text: str) -> Fleet:
 
 
 def _checked(axis: str, value: str) -> str:
-    if axis not in _AXES or not re.fullmatch(_AXES[axis], value):
-        raise UserError(f"{axis[:_LONGEST]}: {value[:_LONGEST]!r} cannot be used", _EXAMPLE)
+    if not re.fullmatch(_AXES[axis], value):
+        raise UserError(f"{axis}: {value[:_LONGEST]!r} cannot be used", _EXAMPLE)
     return " ".join(map(archs.parse, value.split())) if axis == "archs" else value
 
 
-def _why_not(recipe: Recipe, chosen: Mapping[str, str]) -> str:
-    notes, cuda = Notes(), chosen["cuda"]
-    archs.choose(
-        recipe,
-        chosen["version"],
-        cuda,
-        notes,
-        gpus=(),
-        asked=chosen["archs"].split(),
-        windows=chosen["os"].startswith("windows"),
-    )
+def _why_not(recipe: Recipe, job: Job) -> str:
+    notes, cuda = Notes(), job.cuda
+    asked = job.archs.split()
+    archs.choose(recipe, job.version, cuda, notes, gpus=(), asked=asked, windows=True)
     if notes.refusals:
         return "; ".join(refusal.message for refusal in notes.refusals)
-    compiler = _TOOLSETS.get(chosen["os"])
-    against = tools.why_not(compiler, cuda=cuda, wants=recipe.msvc) if compiler else ""
-    if against:
-        return f"MSVC {compiler} of {chosen['os']}: {against}"
+    if against := tools.why_not(_TOOLSET, cuda=cuda, wants=recipe.msvc):
+        return f"MSVC {_TOOLSET} of {_RUNNER}: {against}"
     return "" if nvcc_archs(cuda) else f"CUDA {cuda} is not known"
 
 
 def _job(recipe: Recipe, chosen: Mapping[str, str]) -> Job:
+    version = recipe.releases[0].version if recipe.releases else ""
     tag = f"cu{chosen['cuda'].replace('.', '')}"
     parts = (
         recipe.name,
-        chosen["version"],
+        version,
         f"cp{chosen['python'].replace('.', '')}",
         f"torch{chosen['torch']}",
         tag,
         "sm" + chosen["archs"].replace(".", "").replace(" ", "-"),
-        "win" if chosen["os"].startswith("windows") else "linux",
     )
     words = [recipe.name, "--yes", "--anyway", "--cuda", chosen["cuda"]]
-    if chosen["version"]:
-        words += ["--version", chosen["version"]]
+    if version:
+        words += ["--version", version]
     for arch in chosen["archs"].split():
         words += ["--arch", arch]
-    job_id = "-".join(filter(None, parts))
-    return Job(id=job_id, torch_tag=tag, arguments=" ".join(words), **chosen)
+    return Job(
+        id="-".join(filter(None, parts)),
+        os=_RUNNER,
+        torch_tag=tag,
+        version=version,
+        arguments=" ".join(words),
+        **chosen,
+    )
 
 
 # --- the index

@@ -91,9 +91,6 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return reduce(lambda added, option: option(added), reversed(_ORDER_OPTIONS), command)
 
 
-_LARGEST = 2**20  # bytes of a matrix file
-
-
 @click.command("build")
 @click.argument("recipe")
 @target_options
@@ -272,15 +269,13 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
     from tritonwin.build import fleet
     from tritonwin.output import documents
     from tritonwin.system.codec import to_json
+    from tritonwin.system.files import read_text
 
-    try:
-        with file.open("rb") as stream:  # a device never ends
-            text = stream.read(_LARGEST).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
+    text = read_text(file)
+    if text is None:
         raise UserError(
-            f"{file} cannot be read: {reason}", "Name a file in TOML; docs/build.md has an example."
-        ) from None
+            f"{file} cannot be read", "Name a file in TOML; docs/fleet.md has an example."
+        )
     found = fleet.read(recipe, text)
     if as_json:
         documents.print_document(found)
