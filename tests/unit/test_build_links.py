@@ -10,6 +10,7 @@ from build_plans import laid_down
 from trees import write
 
 from tritonwin.build import copying
+from tritonwin.build.copying import SourceError
 from tritonwin.build.plan import SourceEdit
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Wine makes no links")
@@ -26,8 +27,6 @@ def mine(tmp_path: Path) -> Path:
         "csrc/up": "..",
         "csrc/deep/sibling": "../other",
         "through": "inner",
-        "out": "../elsewhere",
-        "far": str(tmp_path / "elsewhere"),
         "nowhere": "../gone",
         "round": "round",
         "file.cu": "csrc/a.cu",
@@ -51,27 +50,33 @@ def test_what_a_link_leads_to_is_copied(tmp_path: Path, mine: Path) -> None:
             "setup.py": "", "csrc/a.cu": "a", "csrc/deep/b.cu": "b", "csrc/other/c.cu": "c",
             "inner/b.cu": "b", "through/b.cu": "b", "csrc/deep/sibling/c.cu": "c",
             "inner/sibling/c.cu": "c", "through/sibling/c.cu": "c",
-            "out/large.bin": "large", "out/picture.png": "picture",
-            "far/large.bin": "large", "far/picture.png": "picture",
             "file.cu": "a", "picture.png": "picture",
         }  # fmt: skip
 
 
+@pytest.mark.parametrize("target", ["..", "../elsewhere", "{elsewhere}", "/"])
+def test_a_link_to_a_folder_elsewhere_is_refused(tmp_path: Path, mine: Path, target: str) -> None:
+    (mine / "out").symlink_to(target.format(elsewhere=tmp_path / "elsewhere"))
+    with pytest.raises(SourceError, match="out leads out of the source") as refused:
+        copied(mine, tmp_path / "copy")
+    assert "folder itself" in refused.value.help
+
+
 def test_a_folder_becomes_a_file_and_a_file_a_folder(tmp_path: Path, mine: Path) -> None:
     copied(mine, tmp_path / "copy")
-    for name in ("out", "far", "file.cu"):
+    for name in ("inner", "through", "file.cu", "picture.png"):
         (mine / name).unlink()
-    write(mine, {"out/large.bin": "mine now", "far": "a file", "file.cu/x": "a folder"})
+    write(mine, {"inner/b.cu": "mine now", "through": "a file", "file.cu/x": "a folder"})
     found = copied(mine, tmp_path / "copy")
-    assert (found["out/large.bin"], found["far"]) == ("mine now", "a file")
-    assert found["file.cu/x"] == "a folder"
-    assert (tmp_path / "elsewhere/large.bin").read_text() == "large"
+    assert (found["inner/b.cu"], found["through"]) == ("mine now", "a file")
+    assert (found["file.cu/x"], found["csrc/deep/b.cu"]) == ("a folder", "b")
 
 
 def test_an_edit_is_made_in_the_copy(tmp_path: Path, mine: Path) -> None:
-    edits = (SourceEdit(file="out/large.bin", find="large", replace="small", reason=""),)
+    (mine / "mine.txt").symlink_to("../elsewhere/large.bin")
+    edits = (SourceEdit(file="mine.txt", find="large", replace="small", reason=""),)
     made = laid_down(tmp_path / "root", kind="folder", location=str(mine), edits=edits)
-    assert (made.layout.source / "out/large.bin").read_text() == "small"
+    assert (made.layout.source / "mine.txt").read_text() == "small"
     assert (tmp_path / "elsewhere/large.bin").read_text() == "large"
 
 

@@ -103,13 +103,24 @@ def is_link(path: Path) -> bool:
 
 
 def _files(root: Path, skip: Sequence[str]) -> Iterator[Path]:
-    """Files below the root, those behind links included. Raises OSError."""
+    """Files below the root, those behind links included.
+
+    Raises:
+        SourceError: a link to a folder leads out of it, to whatever may be there.
+        OSError: something cannot be read.
+    """
+    top = Path(os.path.realpath(root))
     folders: list[tuple[Path, tuple[str, ...]]] = [(root, ())]
     while folders:
         folder, above = folders.pop()
         real = os.path.realpath(folder)
         if real in above:  # a link that leads back
             continue
+        if not Path(real).is_relative_to(top):
+            raise SourceError(
+                f"{folder} leads out of the source, to {real}",
+                "Put the folder itself there, or take the link away.",
+            )
         for path in sorted(folder.iterdir()):
             if skipped(PurePosixPath(path.relative_to(root).as_posix()), skip):
                 continue
