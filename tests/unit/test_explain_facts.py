@@ -19,6 +19,11 @@ from tritonwin.problems.explain.log_facts import LogFacts, Match, capability, fa
     [
         ("pytorch version: 2.5.1+cu124", "torch 2.5.1+cu124"),
         ("torch==2.7.0+cu128", "torch 2.7.0+cu128"),
+        (
+            "Found comfy_kitchen backend triton: {'available': True, 'disabled': True, 'x': 1}",
+            "comfy_kitchen triton: {'available': True, 'disabled': True",
+        ),
+        ("pytorch version: 2.9.1+rocm7.2.1", "torch 2.9.1+rocm7.2.1"),
         ("torch                    2.6.0", "torch 2.6.0"),
         ("PyTorch 2.9.0.dev20250901+cu130", "torch 2.9.0.dev20250901+cu130"),
         ("torch.__version__: 2.4.1", "torch 2.4.1"),
