@@ -25,6 +25,7 @@ from winlane import Environment, Machine
 import tritonwin
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook.install import generate
+from tritonwin.patch.rules import RULES
 
 CALLS = Path(__file__).resolve().parents[1] / "driver"
 HEADERS = "embedded-python-no-headers"
@@ -200,14 +201,47 @@ def test_kernels_for_amds_cards_are_compiled_and_launched(machine: Machine) -> N
     said = overlay.run(made, *(f"hip_launch:{card}" for card in CARDS))
     launches = overlay.launches(made)
     for card, launch in zip(CARDS, launches, strict=True):
-        found = said[f"hip_launch:{card}"]["ok"]
-        assert (found["elf"], found["named"]) == (True, True)
-        assert (launch["kernel"], launch["grid"], launch["block"]) == (
-            "scaled", [5, 2, 1], [128, 1, 1],
-        )  # fmt: skip
-        values = [found["x"], found["out"], 1000, 2**33 + 7, 0x3F000000, 0, 0]
-        given = zip(values, (8, 8, 4, 8, 4, 8, 8), strict=True)
-        assert launch["params"] == [value.to_bytes(size, "little").hex() for value, size in given]
+        arrived(said[f"hip_launch:{card}"]["ok"], launch, scratch=2)
+
+
+def arrived(found: dict[str, Any], launch: dict[str, Any], scratch: int) -> None:
+    """A launch on AMD's stand-in has every argument, and that many pointers of Triton's own."""
+    assert (found["elf"], found["named"]) == (True, True)
+    assert (launch["kernel"], launch["grid"], launch["block"]) == (
+        "scaled", [5, 2, 1], [128, 1, 1],
+    )  # fmt: skip
+    values = [found["x"], found["out"], 1000, 2**33 + 7, 0x3F000000, 0, 0]
+    given = [*zip(values, (8, 8, 4, 8, 4, 8, 8), strict=True)][: 5 + scratch]
+    passed = launch["params"][: 5 + scratch]
+    assert passed == [value.to_bytes(size, "little").hex() for value, size in given]
+
+
+@pytest.mark.parametrize(
+    "version",
+    [pytest.param(v, marks=() if v == "3.8.0" else pytest.mark.full) for v in VERSIONS],
+)
+def test_the_patched_driver_for_amd_is_compiled_and_launches(
+    machine: Machine, version: str
+) -> None:
+    """Upstream's sources with the rules of `patch`, on the fork's compiled part.
+
+    Up to 3.4 a code object needs ROCm's linker, which cannot be had; upstream's 3.5.0 asks the fork's
+    library for a pass that it lacks.
+    """
+    made = overlay.overlay(machine, VERSIONS[version])
+    machine.place(r"C:\windows\system32\amdhip64_7.dll", machine.fakes.amdhip64())
+    machine.variables["FAKEHIP_LOG"] = overlay.LOG
+    overlay.edit(made, RULES)
+    number = VERSIONS[version].number
+    stages = ["hip_helper"]
+    stages += ["hip_launcher"] if number < (3, 7) else []
+    stages += ["hip_launch:gfx1100"] if number > (3, 5, 0) else []
+    said = overlay.run(made, *stages)
+    assert {stage: s.get("error") for stage, s in said.items() if "ok" not in s} == {}
+    launches = overlay.launches(made)
+    assert len(launches) == ("hip_launch:gfx1100" in stages)
+    for launch in launches:
+        arrived(said["hip_launch:gfx1100"]["ok"], launch, scratch=0)
 
 
 @pytest.mark.parametrize(

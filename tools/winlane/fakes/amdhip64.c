@@ -207,4 +207,12 @@ API E hipGetProcAddress(const char *name, void **out, int version, U64 flags, vo
     }
     return *out ? OK : NOT_FOUND;
 }
+#else
+API E hipGetProcAddress(const char *name, void **out, int version, U64 flags, void *status) {
+    HMODULE self = 0;
+    DWORD how = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+    (void)version; (void)flags; (void)status;
+    *out = GetModuleHandleExA(how, (const char *)hipInit, &self) ? (void *)GetProcAddress(self, name) : 0;
+    return *out ? OK : NOT_FOUND;
+}
 #endif
