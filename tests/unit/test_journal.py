@@ -544,6 +544,28 @@ def test_a_damaged_log_is_not_guessed_at(
     assert tree_hash(target) == before
 
 
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"{}", b"", b"[[]]"])
+@pytest.mark.parametrize("name", ["plan.json", "listing-*.json", "journal.json", "steps.jsonl"])
+def test_a_file_that_was_replaced_is_a_damaged_one(
+    store: Store, target: Path, name: str, content: bytes
+) -> None:
+    """Also by JSON that is deeper than Python's reader goes."""
+    with begin(store, target) as journal:
+        journal.delete(target / "a.txt")
+        scratch = journal.scratch(target)
+        plant(scratch, "new/b.txt", "a file")
+        journal.place(scratch / "new", target / "new")
+    folder = store.folder(journal.header.id)
+    next(folder.glob(name), folder / name).write_bytes(content)
+    assert [*store.journals(), *store.unreadable()]
+    if name == "plan.json":
+        store.plan(journal.header.id)
+        assert undo_last(store).restored
+        return
+    with pytest.raises(JournalError, match=r"damaged|not as it was written|are missing"):
+        undo(store, journal.header.id)
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes in folders here")
 @pytest.mark.parametrize(
     "name", ["journal.json", "steps.jsonl", "plan.json", "listing-*.json", "journal.json.new"]

@@ -410,6 +410,7 @@ def test_no_name_survives_in_any_writing(form: str, name: str, writing: str) -> 
         f"-----BEGINx.eyJzdWIiOiIxMjM0In0.abc-_defRSA PRIVATE KEY-----\nMIIEabc\n{X}",
         f'-----BEGIN RSA PRIVATE KEY-----\n={X}", "/DTOKEN={X}", "-DTOKEN={X}',
         f"-----BEGIN RSA PRIVATE KEY-----\n{X}\n<end> of it",
+        f'-----BEGIN RSA PRIVATE "--hf-token {X}{X}{X}", KEY-----\nMIIEabc\n',
     ],
 )
 def test_half_a_key_goes_at_once(text: str) -> None:

@@ -108,10 +108,32 @@ W8 cut before escaping: test_doctor_reports::test_an_issue_is_never_too_long_and
 W9 another package inside: test_wheel_lies::test_a_lie_inside
 W11 pip writes on when tritonwin is killed: test_target_pip::test_pip_ends_with_a_tritonwin_that_is_killed
 W12 head hides the status: test_cli::test_a_reader_that_leaves_early_is_no_error_and_changes_no_status
+2 a dependency by an address: test_install_cli::test_a_wheel_that_asks_for_a_package_by_address
+2 a share named by a RECORD: test_placing::test_a_record_that_names_a_share_asks_no_other_machine
+2 names of a share, or that Windows reads as others, launchers with a folder: test_wheel_lies::test_a_lie_inside
+2 settings of pip: test_placing::test_a_wheel_that_would_replace_a_file_of_python_is_refused_in_the_plan
+2 libraries beside Python: test_placing::test_a_library_beside_python_that_no_package_brought_stays
+2 logins in plans: test_install_cli::test_a_login_is_used_and_is_neither_shown_nor_kept
+2 a patch through a link: test_patch_disk::test_a_link_into_a_package_cache_is_replaced
+2 pip reads something else: test_guard::test_settings_are_left_where_pip_would_read_something_else
+2 tables of variables: test_redact_forms::test_no_secret_survives_in_a_sample
+2 the square of the files: test_journal_safety::test_an_undo_is_planned_in_proportion_to_the_files
+2 two undo at once: test_journal_safety::test_another_tritonwin_came_first
+2 deep JSON in the journal: test_journal::test_a_file_that_was_replaced_is_a_damaged_one
+2 folders like Visual Studio's: test_msvc::test_folders_right_below_a_drive
+2 percent signs after call: test_shells::test_a_batch_file_gets_whole_words
+3 pipes in the journal: test_journal::test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting
+3 a pipe as a lock: test_journal::test_a_pipe_in_the_place_of_a_lock
+3 lists without end: test_worst_cases::test_a_list_is_read_to_a_bound
+3 long lines of batch files: test_launch::test_what_cmd_would_not_read_is_refused
+3 transports of git: test_build_cli::test_what_git_would_take_for_more_than_an_address
+3 links in a build folder: test_build_source::test_a_link_in_the_build_folder_has_nothing_of_others_changed
+3 a pipe as a wheel: test_build_source::test_a_pipe_is_no_wheel
+3 passwords by their place: test_redact::test_text
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("line", ATTACKS, ids=lambda line: line.partition(":")[0])
+@pytest.mark.parametrize("line", ATTACKS)
 def test_each_attack_has_a_test(line: str) -> None:
     file, _, name = line.rpartition(": ")[2].partition("::")
     assert f"\ndef {name}(" in Path(__file__).with_name(f"{file}.py").read_text("utf-8")

@@ -27,7 +27,7 @@ from tritonwin.journal.disk import discard, is_real_folder
 from tritonwin.journal.lock import locked
 from tritonwin.problems.explain import explain_stream
 from tritonwin.system.codec import from_json, parse, to_json
-from tritonwin.system.files import is_file, paths_in, write_whole
+from tritonwin.system.files import is_file, paths_in, read_text, write_whole
 from tritonwin.system.host import Host
 
 
@@ -257,8 +257,8 @@ def write_state(plan: BuildPlan, state: BuildState) -> None:
 def read_state(plan: BuildPlan) -> BuildState:
     """The runs of the build; empty if that is not known."""
     try:
-        return from_json(BuildState, parse(plan.layout.state.read_text("utf-8")))
-    except (OSError, ValueError):
+        return from_json(BuildState, parse(read_text(plan.layout.state) or ""))
+    except ValueError:
         return BuildState()
 
 

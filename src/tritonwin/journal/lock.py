@@ -58,8 +58,8 @@ def _tried(path: Path) -> int | None:
         refused = refusal(path, error)
         if error.errno != errno.ENOSPC:
             refused.help = (
-                "tritonwin keeps there what it needs for an undo: name a folder that can be "
-                f"written in the variable {VARIABLE}, and try again."
+                "tritonwin keeps there what it needs for an undo: make that folder writable. For a "
+                f"new change another one can be named in the variable {VARIABLE}."
             )
         raise refused from error
 

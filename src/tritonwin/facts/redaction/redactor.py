@@ -95,7 +95,10 @@ class _Rules:
         parts = [part for line in lines for part in line]
         changed = self._parts(parts, mark)
         done = [self._still_json("".join(p), "".join(islice(changed, len(p))), mark) for p in lines]
-        return self._still_json(text, "\n".join(done), mark)
+        whole = self._still_json(text, "\n".join(done), mark)
+        if "PRIVATE" in whole and redact_rules.PRIVATE_KEY.sub(_without_key, whole) != whole:
+            return self.replace(whole, mark)  # a mark made the head of a key short enough for one
+        return whole
 
     def _parts(self, parts: list[str], mark: _Mark) -> Iterator[str]:
         """Each part changed. Most rules have nothing to look for in a whole block of lines."""
