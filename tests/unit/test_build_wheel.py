@@ -6,6 +6,7 @@ import base64
 import csv
 import hashlib
 import io
+import os
 import zipfile
 from pathlib import Path
 
@@ -14,12 +15,12 @@ from build_plans import plan
 from fat_binaries import container, entry
 
 from tritonwin.build import recipe as recipes
-from tritonwin.build import wheel
-from tritonwin.build.outcome import BuildRun, ProofStep, WheelProof
+from tritonwin.build import runner, wheel
+from tritonwin.build.outcome import BuildRun, BuildState, ProofStep, WheelProof
 from tritonwin.build.plan import BuildSource
+from tritonwin.errors import UserError
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.support.wheels import WheelNameError
 
 METADATA = "Metadata-Version: 2.1\nName: my_kernels\nVersion: 1.0\n\nVersion: of the description\n"
 FILES = {
@@ -77,9 +78,38 @@ def test_a_wheel_that_stays_as_it_is(tmp_path: Path, name: str, local: str) -> N
     assert path.read_bytes() == before
 
 
-def test_no_wheel(tmp_path: Path) -> None:
-    with pytest.raises(WheelNameError):
-        wheel.tagged(tmp_path / "x.zip", "cu130")
+@pytest.mark.parametrize("name", ["x.zip", "x.whl", NAME])
+@pytest.mark.parametrize("content", [b"PK", b"PK\5\6" + bytes(18), None])
+def test_no_wheel(tmp_path: Path, name: str, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=r"cannot be used: .") as refused:
+        wheel.tagged(tmp_path / name, "cu130")
+    assert refused.value.help
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes in folders here")
+@pytest.mark.parametrize("pipe", [False, True])
+def test_a_file_of_a_build_is_replaced_where_the_source_put_something_else(
+    tmp_path: Path, pipe: bool
+) -> None:
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    made, path = plan(tmp_path / "root"), a_wheel(tmp_path)
+    made.layout.root.mkdir()
+    record = wheel.describe(made, path, (), {})
+    places = (
+        *(made.layout.plan, made.layout.state),
+        tmp_path / (path.name + wheel.INFO_SUFFIX),
+    )
+    for place in places:
+        os.mkfifo(place) if pipe else place.symlink_to(mine)
+    assert runner.read_state(made) == BuildState()
+    runner.write_plan(made)
+    runner.write_state(made, BuildState())
+    wheel.write_info(record, tmp_path, Redactor(Identity()))
+    assert mine.read_text() == "mine"
+    assert [place.is_file() and not place.is_symlink() for place in places] == [True] * 3
 
 
 def test_the_record_of_a_wheel(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from tritonwin.journal.disk import discard, is_real_folder
 from tritonwin.journal.lock import locked
 from tritonwin.problems.explain import explain_stream
 from tritonwin.system.codec import from_json, parse, to_json
-from tritonwin.system.files import is_file, paths_in, read_text, write_whole
+from tritonwin.system.files import is_file, paths_in, read_text, replace_whole
 from tritonwin.system.host import Host
 
 
@@ -263,4 +263,4 @@ def read_state(plan: BuildPlan) -> BuildState:
 
 
 def _write(path: Path, record: BuildPlan | BuildState) -> None:
-    write_whole(path, json.dumps(to_json(record), indent=1).encode())
+    replace_whole(path, json.dumps(to_json(record), indent=1).encode())

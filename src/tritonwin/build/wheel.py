@@ -11,7 +11,6 @@ import base64
 import hashlib
 import json
 import os
-import shutil
 import time
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,18 +25,21 @@ from tritonwin.build import source, venv
 from tritonwin.build.outcome import BuildInfo, BuildRun, OnEvent, ProofStep, WheelProof
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.venv import Linked
+from tritonwin.errors import UserError
 from tritonwin.facts.collect import collect
 from tritonwin.facts.dlls.gpu_code import Code, gpu_code
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import wheels
+from tritonwin.support.archives import DAMAGE
 from tritonwin.support.chooser import choose
 from tritonwin.support.fitting import needs_of
 from tritonwin.support.links import WheelLink
 from tritonwin.support.pip import Pip, PipError, last_words
 from tritonwin.system.codec import from_json, parse, to_json
-from tritonwin.system.files import paths_in, write_whole
+from tritonwin.system.files import paths_in, replace_whole
 from tritonwin.system.process import run
 from tritonwin.system.scratch import scratch_folder
 from tritonwin.verify import ladder
@@ -57,9 +59,18 @@ def tagged(wheel: Path, local: str) -> Path:
     byte for byte. The old wheel is removed when the new one is there.
 
     Raises:
-        WheelNameError: its name is not that of a wheel.
-        OSError, zipfile.BadZipFile: it cannot be read.
+        UserError: its name is not that of a wheel, or it cannot be read or written.
     """
+    try:
+        return _tagged(wheel, local)
+    except (OSError, StopIteration, *DAMAGE) as error:
+        raise UserError(
+            f"{wheel} cannot be used: {str(error) or 'it has no RECORD'}",
+            "The source's own build made it so; look at the log beside that folder.",
+        ) from error
+
+
+def _tagged(wheel: Path, local: str) -> Path:
     name = wheels.read(wheel.name)
     if name.version.local or not local:
         return wheel
@@ -168,7 +179,7 @@ def write_info(info: BuildInfo, folder: Path, redactor: Redactor) -> Path:
     """Store the record beside the wheel, with which it is published: redacted. Its path."""
     path = folder / (info.wheel + INFO_SUFFIX)
     public = to_json(redactor.record(info))
-    write_whole(path, (json.dumps(public, indent=2) + "\n").encode())
+    replace_whole(path, (json.dumps(public, indent=2) + "\n").encode())
     return path
 
 
@@ -190,7 +201,7 @@ def prove(
     """
     on_event(f"proof: {wheel.name}")
     place = plan.layout.proof
-    shutil.rmtree(place, ignore_errors=True)
+    discard(place)
     copy = venv.make(plan.target, place, plan.runtime)
     _install(copy, wheel, pip)
     facts = collect(python=copy.python, timeout=_IMPORT_TIMEOUT)

@@ -162,13 +162,22 @@ def write_whole(path: Path, data: bytes) -> None:
     if mode is not None and not stat.S_ISREG(mode):
         place.write_bytes(data)
         return
-    aside = place.with_name(f".tritonwin-{secrets.token_hex(6)}.tmp")
+    replace_whole(place, data, mode)
+
+
+def replace_whole(path: Path, data: bytes, mode: int | None = None) -> None:
+    """Write a file of tritonwin's own whole; a link, a pipe or a device there is replaced.
+
+    Raises:
+        OSError: it cannot be written; nothing is left of the attempt.
+    """
+    aside = path.with_name(f".tritonwin-{secrets.token_hex(6)}.tmp")
     try:
         with aside.open("xb") as file:
             file.write(data)
         if mode is not None:
             aside.chmod(stat.S_IMODE(mode))
-        aside.replace(place)
+        aside.replace(path)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
