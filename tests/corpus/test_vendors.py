@@ -1,4 +1,4 @@
-"""What programs print on PCs without NVIDIA: the first answer and its remedy, row by row."""
+"""Texts of programs on PCs without NVIDIA: the first answer and its remedy, row by row."""
 
 from __future__ import annotations
 
@@ -52,3 +52,31 @@ def test_nothing_is_said_of_a_card_that_works_or_is_not_there(text: str) -> None
     problems = explain_lines(text.split("\n")).problems
     assert not [p.id for p in problems if p.severity != "info" and p.id != "cpu-only-torch"]
     assert "AMD" not in "".join(p.remedy.summary for p in problems)
+
+
+def test_every_name_of_a_card_in_a_log_counts() -> None:
+    """A launcher's guess comes before torch's word and before the card's own name."""
+    lines = ["GPU arch: gfx1033", "pytorch version: 2.12.0+rocm7.14.0", "AMD arch: gfx1034"]
+    lines += ["Device: cuda:0 AMD Radeon(TM) RX 6400 : native"]
+    card = explain_lines(lines).facts.amd_card
+    assert card
+    assert card.architecture == "gfx1034"
+
+
+@pytest.mark.parametrize(("python", "replaced"), [("3.9.13", True), ("3.12.7", False)])
+def test_a_python_that_amds_wheels_serve_is_kept(python: str, replaced: bool) -> None:
+    lines = ["AMD Radeon RX 7600", f"Python {python}"]
+    lines += [
+        "ERROR: Could not find a version that satisfies the requirement torch (from versions: none)"
+    ]
+    problem = explain_lines(lines).problems[0]
+    assert problem.id == "python-unsupported"
+    assert any("winget" in command for command in problem.remedy.commands) == replaced
+
+
+def test_a_page_that_is_not_there_says_nothing_of_the_python() -> None:
+    lines = ["AMD Radeon RX 7600", "Python 3.12.7"]
+    lines += [
+        "ERROR: HTTP error 404 while getting https://repo.amd.com/rocm/whl/gfx110X-dgpu/rocm.tar.gz"
+    ]
+    assert explain_lines(lines).problems == ()

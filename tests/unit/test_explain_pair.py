@@ -44,6 +44,16 @@ def test_what_versions_say_of_gpu_torch_and_setuptools(
     assert explain_lines(lines).problems == ()
 
 
+def test_the_triton_of_zluda_has_no_pair() -> None:
+    lines = [
+        "Device: cuda:0 AMD Radeon RX 9070 XT [ZLUDA] : native",
+        "pytorch version: 2.7.0+cu118",
+    ]
+    lines += ["Detected Triton version: 3.4.0", OTHER]
+    assert explain_lines(lines).problems == ()
+    assert explain_lines(["Device: cuda:0 NVIDIA GeForce RTX 5090", *lines[1:]]).problems
+
+
 def test_versions_of_the_log_are_judged_beside_those_of_a_snapshot() -> None:
     problems = explain_lines(["pytorch version: 2.10.0+cu128", OTHER], healthy.HEALTHY).problems
     assert [(p.id, p.certainty) for p in problems] == [("triton-too-old", "likely")]

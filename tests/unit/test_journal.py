@@ -544,17 +544,23 @@ def test_a_damaged_log_is_not_guessed_at(
     assert tree_hash(target) == before
 
 
+def deleted_and_placed(store: Store, target: Path) -> Journal:
+    """A journal with a step of each kind that has a listing."""
+    with begin(store, target) as journal:
+        journal.delete(target / "a.txt")
+        scratch = journal.scratch(target)
+        plant(scratch, "new/b.txt", "a file")
+        journal.place(scratch / "new", target / "new")
+    return journal
+
+
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"{}", b"", b"[[]]"])
 @pytest.mark.parametrize("name", ["plan.json", "listing-*.json", "journal.json", "steps.jsonl"])
 def test_a_file_that_was_replaced_is_a_damaged_one(
     store: Store, target: Path, name: str, content: bytes
 ) -> None:
     """Also by JSON that is deeper than Python's reader goes."""
-    with begin(store, target) as journal:
-        journal.delete(target / "a.txt")
-        scratch = journal.scratch(target)
-        plant(scratch, "new/b.txt", "a file")
-        journal.place(scratch / "new", target / "new")
+    journal = deleted_and_placed(store, target)
     folder = store.folder(journal.header.id)
     next(folder.glob(name), folder / name).write_bytes(content)
     assert [*store.journals(), *store.unreadable()]
@@ -575,11 +581,7 @@ def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(
     store: Store, target: Path, name: str, kind: str
 ) -> None:
     before = tree_hash(target)
-    with begin(store, target) as journal:
-        journal.delete(target / "a.txt")
-        scratch = journal.scratch(target)
-        plant(scratch, "new/b.txt", "a file")
-        journal.place(scratch / "new", target / "new")
+    journal = deleted_and_placed(store, target)
     folder = store.folder(journal.header.id)
     place = next(folder.glob(name), folder / name)
     place.unlink(missing_ok=True)

@@ -36,7 +36,7 @@ def comfyui(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn
 
 
 def line(caplog: pytest.LogCaptureFixture) -> str:
-    """What the node logs after the start, which is one line."""
+    """The one line that the node logs after the start."""
     deadline = time.monotonic() + 60
     while not (said := [r for r in caplog.records if "[tritonwin]" in r.message]):
         assert time.monotonic() < deadline

@@ -61,7 +61,7 @@ def _version(fact: str, facts: Facts) -> str | None:
 
 
 def _amd(facts: Facts) -> str | None:
-    """What AMD publishes for the card in use, and whether ZLUDA is there."""
+    """The state of AMD's own torch for the card in use, or ZLUDA in its place."""
     if any(rocm.kind == "zluda" for rocm in facts.rocm):
         return "zluda"
     known = amd.chip(facts.amd_card.architecture) if facts.amd_card else None

@@ -212,7 +212,7 @@ def _notes(link: WheelLink, content: WheelContent, needs: Needs) -> Iterator[str
     elif package == "torch" and needs.windows and link.built_for.cuda is None:
         yield "a build without CUDA: no NVIDIA GPU was found"
     elif package == "torch" and needs.machine == "ARM64":
-        yield matrix.indexes().arm64.state
+        yield matrix.indexes().arm64
     known = packages.load().get(package)
     compiled = any(tag.platform != "any" for tag in link.name.tags)
     if known and known.uncompiled and not compiled:

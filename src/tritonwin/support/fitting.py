@@ -325,7 +325,7 @@ def advice(package: str, needs: Needs) -> Iterator[str]:
             f"{needs.gpus[0]}: install the newest driver"
         )
     if (on_gpu and needs.emulated) or needs.machine == "ARM64":
-        yield matrix.indexes().arm64.state
+        yield matrix.indexes().arm64
     if known and known.instead:
         yield known.instead
 

@@ -106,10 +106,10 @@ def sources_for(
 
 
 def torch_indexes(needs: Needs, mirror: str | None = None) -> tuple[str, ...]:
-    """The indexes of torch for a target, the preferred one first."""
-    table = matrix.indexes()
+    """The indexes of torch for a target, the preferred one first; none has wheels for ARM64."""
     if needs.machine == "ARM64":
-        return (table.arm64.address,) if needs.gpus else ()
+        return ()
+    table = matrix.indexes()
     if needs.chip:
         return (table.amd.address, f"{table.amd.families}/{needs.chip.family}")
     place = (mirror or table.torch).rstrip("/")

@@ -230,25 +230,17 @@ class AmdIndexes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArmIndex:
-    """NVIDIA's own, with torch for Windows on ARM64; `state`: what works there, for people."""
-
-    address: str
-    state: str
-    source: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class IndexTable:
     """The content of `indexes.toml`.
 
     Attributes:
         torch: an address, and below it an index for each tag.
+        arm64: the state of Windows on ARM64, for people.
     """
 
     torch: str
     amd: AmdIndexes
-    arm64: ArmIndex
+    arm64: str
     torch_tags: tuple[TorchTag, ...]
 
 

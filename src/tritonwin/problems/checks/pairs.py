@@ -83,6 +83,8 @@ def replaced_torch(facts: Facts) -> Iterator[Seen]:
 def _pairing(facts: Facts) -> tuple[Torch, str, str]:
     """torch, the series it wants and the series that is installed."""
     torch, triton = need_torch(facts), need_triton(facts)
+    if value_of("amd", facts) == "zluda" and not facts.nvidia_gpus:
+        raise NotApplicable("ZLUDA has a Triton of its own, which is not paired with torch so")
     wanted = wanted_series(torch)
     have = series(triton.version) if triton.version else None
     if wanted is None or have is None:

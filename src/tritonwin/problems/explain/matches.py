@@ -23,7 +23,7 @@ from tritonwin.problems.explain.scan import AnchoredLine, Index
 MAX_HITS = 3  # lines of one signature that are kept
 PATIENCE = 150  # lines that a fact's pattern may see: versions stand in banners and first errors
 # facts of which the first statement says all
-ONCE = frozenset({"amd_gpu", "embedded", "intel_gpu", "of_python", "other_program"})
+ONCE = frozenset({"embedded", "intel_gpu", "of_python", "other_program"})
 PIECE = 16_384  # characters of a line that a regular expression sees at once
 OVERLAP = 1_024
 MAX_PIECES = 64  # of one line, about a million characters
