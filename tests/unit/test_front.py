@@ -21,12 +21,17 @@ from typing import Any
 import pytest
 from fix_world import World, proof
 from fronts import Front, repairable, served, setting_of
-from killing import CAN_FORK, killed_at
+from hosts import fake_host
+from killing import CAN_FORK, FileRegistry, killed_at
 from page_client import FORM, question_of
 from trees import tree_hash
 
+from tritonwin.facts.system import STORED
+from tritonwin.front import desk
 from tritonwin.front import server as serving
 from tritonwin.front.door import Door
+from tritonwin.journal import Journal, RegistryValue, undo
+from tritonwin.system.registry import MemoryRegistry
 
 GOOD = ("failed", "passed")  # the proofs before and after
 
@@ -324,6 +329,36 @@ def test_a_snapshot_to_download(front: Front) -> None:
     answer = front.ask("GET", "snapshot")
     assert "attachment" in answer.headers["Content-Disposition"]
     assert json.loads(answer.text)["schema"] == "tritonwin.snapshot/1"
+
+
+def test_an_older_change_that_is_undone_counts_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the page starts from then on has the stored variables as they are now."""
+    writer = FileRegistry(world.tmp_path / "registry.json")
+    writer._write({STORED["user"]: {"CC": RegistryValue(data="C:\\gone")}})
+    with Journal.begin(world.store, target="x", title="", registry=writer) as journal:
+        journal.set_value(STORED["user"], "CC", None)
+        journal.set_value(STORED["user"], "TRITON_HOME", RegistryValue(data="C:\\tw"))
+        journal.set_value(STORED["user"], "CUDA_PATH", RegistryValue(data="C:\\tw"))
+    for name in ("TRITON_HOME", "CUDA_PATH", "CC"):
+        monkeypatch.setenv(name, "C:\\tw")
+    monkeypatch.delenv("CC")
+    with Door(setting_of(world), watched=False) as door:
+        door.desk._changed()
+        assert (os.environ["TRITON_HOME"], os.environ.get("CC")) == ("C:\\tw", None)
+        undo(world.store, journal.header.id, registry=writer)
+        stored = {name: value.data for name, value in writer._read()[STORED["user"]].items()}
+        assert stored == {"CC": "C:\\gone"}
+        registry = MemoryRegistry(
+            {STORED["user"]: {"CC": "C:\\gone"}, STORED["machine"]: {"CUDA_PATH": "C:\\all"}}
+        )
+        machine = fake_host(world.tmp_path, registry=registry)
+        monkeypatch.setattr(desk.Host, "this_machine", lambda: machine)
+        door.desk._changed()
+        assert os.environ["CC"] == "C:\\gone"
+        assert os.environ["CUDA_PATH"] == "C:\\all"
+        assert "TRITON_HOME" not in os.environ
 
 
 def repaired(world: World) -> None:

@@ -19,7 +19,7 @@ from typing import Literal
 from tritonwin.errors import UserError
 from tritonwin.facts.history import write_proven
 from tritonwin.facts.records import Facts
-from tritonwin.journal import Store
+from tritonwin.journal import JournalError, Store
 from tritonwin.output.blocks import Block, Prose, line
 from tritonwin.output.changes import of_event, of_fix, of_installation
 from tritonwin.output.journals import of_undo
@@ -33,7 +33,7 @@ from tritonwin.remedies.install import InstallOptions, install
 from tritonwin.remedies.plan import Plan
 from tritonwin.remedies.records import Event, ProgressEvent
 from tritonwin.remedies.undo import UndoOptions, undo_change
-from tritonwin.remedies.variables import environment_after
+from tritonwin.remedies.variables import environment_after, environment_undone
 from tritonwin.support.install_plan import parse_requests
 from tritonwin.system.codec import DecodeError, from_json
 from tritonwin.system.host import Environment, Host
@@ -112,7 +112,7 @@ class Desk:
         self.tasks: dict[int, Task] = {}
         self._setting, self._present = setting, present
         self._variables = dict(os.environ)
-        self._before = {header.id for header in self.store.journals()}
+        self._before = {header.id: header.state for header in self.store.journals()}
         self._waiting: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
         self._at = 0  # the task that is at work
         self._lock = threading.Lock()
@@ -292,20 +292,22 @@ class Desk:
         return host, facts
 
     def _changed(self) -> None:
-        """Forget what was found, and take over the stored variables that changes set since.
+        """Forget what was found, and take over the stored variables that changed since the start.
 
         What is started from here, and what doctor reads, is then as after a new start.
         """
         self.facts = self.view = None
         environment = Environment(self._variables)
         for header in self.store.journals():
-            if header.id in self._before or header.state != "applied":
-                continue
-            try:
-                plan = from_json(Plan, self.store.plan(header.id))
-            except DecodeError:
-                continue
-            environment = environment_after(plan, environment)
+            before = self._before.get(header.id)
+            with contextlib.suppress(DecodeError, JournalError):
+                if before is None and header.state == "applied":
+                    plan = from_json(Plan, self.store.plan(header.id))
+                    environment = environment_after(plan, environment)
+                elif before not in {None, header.state}:
+                    steps = self.store.log(header).steps
+                    registry = Host.this_machine().registry
+                    environment = environment_undone(steps, registry, environment)
         for name in os.environ.keys() - environment.data.keys():
             del os.environ[name]
         os.environ.update(environment.data)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import PureWindowsPath
 
 from tritonwin.facts.records import Facts, Variable
 from tritonwin.facts.system import FILE_SYSTEM, STORED
 from tritonwin.journal import RegistryValue
+from tritonwin.journal.records import SetValue, Step
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import (
     AllowLongPaths,
@@ -17,6 +20,7 @@ from tritonwin.remedies.plan import (
     UnsetVariable,
 )
 from tritonwin.system.host import Environment, merged
+from tritonwin.system.registry import Registry
 from tritonwin.system.winapi import in_ascii
 
 CACHES = {"TRITON_CACHE_DIR": "t", "TORCHINDUCTOR_CACHE_DIR": "i"}
@@ -116,6 +120,19 @@ def environment_after(plan: Plan, environment: Environment) -> Environment:
             value = change.value if isinstance(change, SetVariable) else None
             data = merged(data, {change.variable: value})
     return Environment(data, windows=environment.windows)
+
+
+def environment_undone(steps: Iterable[Step], registry: Registry, now: Environment) -> Environment:
+    """The variables as a program started after the undo of the steps will see them."""
+    keys = STORED.values()
+    stored: dict[str, str | None] = {}
+    for step in steps:
+        if isinstance(step, SetValue) and step.key in keys:
+            # the user's before the machine's
+            found = (registry.value(key, step.name) for key in keys)
+            value = next((each for each in found if isinstance(each, str)), None)
+            stored[step.name] = value and os.path.expandvars(value)
+    return Environment(merged(now.data, stored), windows=now.windows)
 
 
 def _found(name: str, context: PlanContext) -> list[Variable]:
