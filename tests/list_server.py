@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import ssl
 import threading
@@ -39,6 +40,7 @@ class ListServer:
 
     Attributes:
         ranges: parts of files are sent.
+        lasts: requests until it is gone; a half of one is the half of an answer.
         asked: path and status of every request.
         sent: bytes of content by path.
     """
@@ -46,6 +48,7 @@ class ListServer:
     address: str
     replies: dict[str, Reply] = field(default_factory=dict)
     ranges: bool = True
+    lasts: float = math.inf
     asked: list[tuple[str, int]] = field(default_factory=list)
     sent: Counter[str] = field(default_factory=Counter)
     tokens: list[str | None] = field(default_factory=list)
@@ -129,8 +132,14 @@ def list_server(*, tls: bool = False) -> Iterator[ListServer]:
         def do_GET(self) -> None:
             asked = self.headers
             reply = served.answer(self.path, asked.get("If-None-Match"), asked.get("Range"))
+            left = served.lasts - len(served.asked)
+            if left < 1:
+                reply = replace(reply, cut=len(reply.body) // 2)
             served.asked.append((self.path, reply.status))
             served.tokens.append(self.headers.get("Authorization"))
+            if left <= 0:
+                self.close_connection = True
+                return
             self.send_response(reply.status)
             for name, value in reply.headers.items():
                 self.send_header(name, value)

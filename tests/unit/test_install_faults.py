@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
 from list_server import ListServer, Reply, list_server
+from page_client import PageClient, question_of
 from public_lists import FAULTS, ONE_LIST, PORTAL, PURE, as_toml, serve_one
 from target_env import TargetEnvironment
 
 from tritonwin.cli.app import run
-from tritonwin.journal import faults
+from tritonwin.journal import Store, faults
 
 WHEEL = f"/files/{PURE}"
 posix = pytest.mark.skipif(os.name == "nt", reason="signals and mounts of POSIX")
@@ -40,6 +44,28 @@ class Scene:
             env={**os.environ, **variables}, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
+
+    @contextmanager
+    def page(self, point: int = 0) -> Iterator[tuple[PageClient, subprocess.Popen[str]]]:
+        """The page, in a process group of its own; it dies at that fault point."""
+        program = (
+            "import runpy, tritonwin.support.download as download; download._PAUSE = 0.0; "
+            "runpy.run_module('tritonwin', run_name='__main__')"
+        )
+        words = ("ui", "--no-browser", "--python", str(self.target.python))
+        with subprocess.Popen(
+            [sys.executable, "-c", program, *words],
+            env={**os.environ, faults.VARIABLE: str(point)}, start_new_session=True, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            assert process.stdout
+            client = PageClient(process.stdout.readline().split()[-1])
+            client.enter()
+            try:
+                yield client, process
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # pip too, as when the power is cut
 
     def installed(self) -> bool:
         return any(name.startswith("sageattention") for name in self.target.files())
@@ -256,3 +282,80 @@ def test_a_server_that_nobody_vouches_for(
     said = " ".join(capsys.readouterr().out.split())
     assert "CERTIFICATE_VERIFY_FAILED" in said
     assert safe.asked == []
+
+
+# --- through the page
+
+
+def undone(scene: Scene, client: PageClient) -> None:
+    """Undo by the page whatever the journal says was changed."""
+    for header in Store.default().journals():
+        if header.state != "undone":
+            task = client.act("undo", journal=header.id)
+            client.agree(task, "Everything is as it was before.")
+
+
+def answered(client: PageClient, task: str) -> str:
+    """The page of a task, agreed to where it asks, once it has ended."""
+    page = client.until(task, "Do it", ">Failed<", ">Ended<")
+    if "Do it" in page:
+        client.act("answer", question=question_of(page), answer="yes")
+    return client.until(task, ">Failed<", ">Ended<")
+
+
+CUTS = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5]
+
+
+@posix
+@pytest.mark.parametrize(
+    "cuts",
+    [pytest.param(CUTS[::4], id="some"), pytest.param(CUTS, id="all", marks=pytest.mark.full)],
+)
+def test_the_network_goes_in_the_middle(scene: Scene, cuts: Sequence[float]) -> None:
+    """The page says so, the tree is as before; with the network back the same page installs."""
+    before = scene.target.files()
+    failed = 0
+    with scene.page() as (client, process):
+        for cut in cuts:
+            scene.server.asked.clear()
+            scene.server.lasts = cut
+            page = answered(client, client.act("install", packages="sageattention"))
+            assert ("Traceback" in page, process.poll()) == (False, None), page
+            assert Store.default().unfinished() == ()
+            failed += ">Failed<" in page or not scene.installed()
+            if not scene.installed():
+                assert scene.target.files() == before, cut
+            undone(scene, client)
+            assert scene.target.files() == before, cut
+        assert failed
+        scene.server.lasts = math.inf
+        answered(client, client.act("install", packages="sageattention"))
+        assert scene.installed()
+        undone(scene, client)
+        assert scene.target.files() == before
+
+
+@posix
+@pytest.mark.parametrize(
+    "stride", [pytest.param(12, id="some"), pytest.param(1, id="all", marks=pytest.mark.full)]
+)
+def test_the_power_goes_in_the_middle(scene: Scene, stride: int) -> None:
+    """The page and its children are gone at a fault point of an installation or of its undo."""
+    before = scene.target.files()
+    point = 1
+    ended = False
+    while not ended:
+        with scene.page(point) as (client, process), suppress(OSError, HTTPException):
+            answered(client, client.act("install", packages="sageattention"))
+            undone(scene, client)
+            ended = True
+        assert ended or process.returncode == -signal.SIGKILL
+        cut_off = Store.default().unfinished()
+        with scene.page() as (client, _):
+            page = client.until("", "Prove it")
+            assert ("cut off in the middle" in page) == bool(cut_off), point
+            undone(scene, client)
+        assert Store.default().unfinished() == ()
+        assert scene.target.files() == before, point
+        point += stride
+    assert point > 20
