@@ -334,7 +334,7 @@ def test_a_snapshot_to_download(front: Front) -> None:
 def test_an_older_change_that_is_undone_counts_at_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the page starts from then on has the stored variables as they are now."""
+    """Programs that the page starts from then on have the stored variables as they are now."""
     writer = FileRegistry(world.tmp_path / "registry.json")
     writer._write({STORED["user"]: {"CC": RegistryValue(data="C:\\gone")}})
     with Journal.begin(world.store, target="x", title="", registry=writer) as journal:
