@@ -145,15 +145,15 @@ class StandInComfyUI:
             await site.start()
             self.address = f"http://127.0.0.1:{runner.addresses[0][1]}"
 
-        loop.run_until_complete(start())
         thread = threading.Thread(target=loop.run_forever)
         thread.start()
         try:
+            asyncio.run_coroutine_threadsafe(start(), loop).result(60)
             yield
         finally:
+            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(60)
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
-            loop.run_until_complete(runner.cleanup())
             loop.close()
 
     def ask(self, name: str, method: str = "GET", **headers: str) -> Any:

@@ -80,10 +80,10 @@ def test_with_the_keyboard_alone(chromium: Browser, front: Front, world: World) 
     for button in ("Repair: show the plan", "Do it"):
         page.until(TEXT.format(button))
         for _ in range(20):
-            page.key("Tab")
+            page.shown.keyboard.press("Tab")
             if page.value("document.activeElement.textContent") == button:
                 break
-        page.key("Enter", "\r")
+        page.shown.keyboard.press("Enter")
     page.until(TEXT.format("Proven"))
     assert not world.shadow.exists()
     chromium.close(page)
