@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from configparser import RawConfigParser
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from tritonwin.facts.records import Facts
 from tritonwin.journal import Store, undo
 from tritonwin.remedies import guard
 from tritonwin.remedies.keep_set import CONSTRAINTS
+from tritonwin.system import toml
 
 SETTINGS = {
     "none": None,
@@ -188,3 +190,63 @@ def test_settings_that_pip_cannot_read_are_left(facts: Facts, store: Store) -> N
     with pytest.raises(UserError, match=r"pip\.ini cannot be read"):
         guard.switch_on(facts, store)
     assert store.journals() == ()
+
+
+UV = 'constraint-dependencies = ["numpy<2"]\n'
+# the file uv.toml of ComfyUI's folder, another file there; whether the guard writes into uv.toml
+SETTINGS_OF_UV: dict[str, tuple[bytes | None, str, str, bool]] = {
+    "none": (None, "pyproject.toml", "[project]\nname = 'ComfyUI'\n", True),
+    "others": (b"no-cache = true\r\n[pip]\r\nno-deps = false", "", "", True),
+    "a constraint": (UV.encode(), "", "", False),
+    "a mark": (b"\xef\xbb\xbfno-cache = true\n", "", "", False),
+    "a project": (None, "pyproject.toml", "[tool.uv.sources]\n", False),
+    "a lock": (None, "uv.lock", "version = 1\n", False),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS_OF_UV)
+def test_uv_is_told_in_the_folder_of_comfyui(facts: Facts, store: Store, name: str) -> None:
+    own, other, text, written = SETTINGS_OF_UV[name]
+    base = settings(facts).parent.parent / "ComfyUI"
+    (base / "custom_nodes").mkdir()
+    file = base / "uv.toml"
+    if own is not None:
+        file.write_bytes(own)
+    if other:
+        (base / other).write_text(text)
+    before = tree_hash(base)
+    guard.switch_on(facts, store)
+    if written:
+        told = toml.loads(file.read_text("utf-8"))
+        found = {each.partition("!")[0]: each for each in told.pop("constraint-dependencies")}
+        assert found["torch"].endswith(",==2.9.1+cu128")
+        assert told == toml.loads((own or b"").decode())
+    else:
+        assert (file.read_bytes() if file.exists() else None) == own
+    guard.switch_off(facts, store)
+    assert tree_hash(base) == before
+
+
+def test_conda_keeps_its_own_and_brings_nothing_in_the_place_of_pips(
+    facts: Facts, store: Store
+) -> None:
+    """torch was installed by conda, whose package is pytorch; Triton by pip."""
+    meta = settings(facts).parent / "conda-meta"
+    meta.mkdir()
+    files = ["Lib/site-packages/torch-2.9.1.dist-info/RECORD"]
+    record = {"name": "pytorch", "version": "2.9.1", "files": files}
+    (meta / "pytorch-2.9.1-0.json").write_text(json.dumps(record))
+    pinned = meta / "pinned"
+    pinned.write_text("numpy <2")
+    place = str(meta.parent.joinpath(*files[0].split("/")).parent)
+    by_conda = tuple(
+        replace(d, installer="conda", location=place) if d.name == "torch" else d
+        for d in facts.distributions
+    )
+    facts = replace(facts, distributions=by_conda)
+    guard.switch_on(facts, store)
+    lines = [line for line in pinned.read_text().splitlines() if line[:1] != "#"]
+    assert lines[:2] == ["numpy <2", "pytorch ==2.9.1"]
+    assert lines[2].startswith("triton-windows ==0+")
+    guard.switch_off(facts, store)
+    assert pinned.read_text() == "numpy <2"

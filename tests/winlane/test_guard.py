@@ -15,7 +15,7 @@ NODE = r"C:\node\requirements.txt"
 PIP = ("-m", "pip", "--disable-pip-version-check", "install", "--no-index", "--find-links", HOSTILE)
 # words of `pip install`, and what it says; status 0 only where the kept torch is already there
 INSTALLATIONS = {
-    ("torch==2.5.1",): "conflict",
+    ("torch==2.5.1",): "to.allow.others.run.tritonwin.guard.off",
     ("-U", "torch"): "already satisfied",
     ("-r", NODE): "conflict",
     ("--force-reinstall", "torch"): "conflict",
@@ -40,6 +40,8 @@ def test_what_replaces_torch_is_refused(lane: Lane, machine: Machine) -> None:
         standins.distribution(env, name, "99.0")
     app, target = env.home.parent, ("--python", env.python)
     (app / "ComfyUI" / "user" / "__manager").mkdir(parents=True)
+    node = app / "ComfyUI" / "custom_nodes" / "node"
+    node.mkdir(parents=True)
     wheels = lane.wheels("3.12", ("triton-3.8", "pip"))
     assert "was not proven yet" in machine.tool("guard", "on", *target).stderr
     fixed = machine.tool(
@@ -63,9 +65,11 @@ def test_what_replaces_torch_is_refused(lane: Lane, machine: Machine) -> None:
     uv = uv_program(lane, machine)
     words = ("pip", "install", "--offline", "--no-index", "--find-links", HOSTILE, *target)
     kept = json.loads(machine.tool("guard", "status", "--json", *target).check().stdout)
-    done = machine.wine(uv, *words, "torch==2.5.1", cwd=r"C:\uv", env={"UV_CONSTRAINT": kept["uv"]})
-    assert done.returncode != 0
-    assert torch_of(env) == ["torch-2.14.1+cu130.dist-info"]
+    # as ComfyUI-Manager starts it; elsewhere it has to be told
+    for cwd, told in ((env.win(node), {}), (r"C:\uv", {"UV_CONSTRAINT": kept["uv"]})):
+        done = machine.wine(uv, *words, "torch==2.5.1", cwd=cwd, env=told)
+        assert (done.returncode, "unsatisfiable" in done.stderr) == (1, True), done
+        assert torch_of(env) == ["torch-2.14.1+cu130.dist-info"]
 
     machine.tool("guard", "off", *target).check()
     assert tree_hash(app) == before

@@ -281,14 +281,14 @@ def leave_to_conda(found: Iterable[Distribution], target: Interpreter) -> None:
         if each.installer != "conda":
             continue
         prefix = target.prefix or str(Path(target.executable).parent)
-        package = _package_of(each, Path(prefix)) or each.name
+        package = conda_package(each, Path(prefix)) or each.name
         raise CannotRemedyError(
             f"{each.name} {each.version} was installed by conda (its package {package})",
             f'Let conda take it away, then try again: conda remove --force -p "{prefix}" {package}',
         )
 
 
-def _package_of(found: Distribution, prefix: Path) -> str | None:
+def conda_package(found: Distribution, prefix: Path) -> str | None:
     """The package of conda whose record lists the distribution's metadata: pytorch has torch's."""
     wanted = f"site-packages/{Path(found.location).name}/".encode()
     for name in names_in(prefix / "conda-meta"):

@@ -1,8 +1,10 @@
-"""The files that keep versions: pip and ComfyUI-Manager are told not to replace them.
+"""The files that keep versions: pip, uv, conda and ComfyUI-Manager are told not to replace them.
 
 pip reads `pip.ini` (`pip.conf` on Linux) in the prefix of every Python, embedded ones too, and
 takes the constraints file that it names for every installation. It is named as a URL, since pip
 splits the value at blanks. ComfyUI-Manager never installs what its `pip_blacklist.list` names.
+conda reads `conda-meta/pinned` of an environment. uv has no settings for an environment: it takes
+those of the folder that it is started in, or of one above it, as the Manager starts it in a node.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from pathlib import Path
 
 from tritonwin.facts.records import Facts
 from tritonwin.remedies.context import ApplyContext
+from tritonwin.remedies.installed import conda_package
 from tritonwin.remedies.plan import (
     CannotRemedyError,
     ChangedSincePlanError,
@@ -24,7 +27,7 @@ from tritonwin.remedies.plan import (
     KeepSet,
     target_to_change,
 )
-from tritonwin.system.files import is_folder, read_bytes
+from tritonwin.system.files import is_file, is_folder, read_bytes, read_text
 
 CONSTRAINTS = "tritonwin-constraints.txt"
 _MARK = "# tritonwin guard"
@@ -32,6 +35,11 @@ _END = f"{_MARK} ends"
 _HEAD = f"{_MARK}: versions that were proven to work together. To allow others: tritonwin guard off"
 _BLOCK = re.compile(rf"^{_MARK}:.*?^{_END}\r?\n?", re.MULTILINE | re.DOTALL)
 _OURS = re.compile(rf"^.*(?:{_MARK}|/{CONSTRAINTS}).*\n?", re.MULTILINE)
+# Of a constraint pip shows its specifier alone: one that excludes nothing says who set it.
+_SENTENCE = "0+proven.set.to.allow.others.run.tritonwin.guard.off"
+_KEPT = re.compile(r"^([\w.-]+)(?:!=[^,\s]*,)?==(\S+)$", re.MULTILINE)
+_UV_KEY = "constraint-dependencies"
+_MARK_OF_UTF8 = b"\xef\xbb\xbf".decode("latin-1")  # counts at the beginning alone
 _EMPTY_KEY = re.compile(r"^constraint =\r?\n(?![ \t])", re.MULTILINE)
 # a section that the guard began, with nothing in it any more
 _EMPTY_SECTION = re.compile(r"\n?\[install\]\s*\Z")
@@ -40,6 +48,7 @@ _KEY = re.compile(r"^([ \t]*)(?:--)?constraint[ \t]*[=:][^\n]*\n?", re.MULTILINE
 _SECTION = re.compile(r"^\[", re.MULTILINE)
 # what packages are called in requirements files, where that is not their name
 _ALSO = {"triton-windows": "triton"}
+_CONDA = {"torch": "pytorch"}  # what conda calls them, where that is not their name
 
 
 def constraints_file(facts: Facts) -> Path:
@@ -59,22 +68,29 @@ def files(facts: Facts, kept: Mapping[str, str]) -> tuple[FileText, ...]:
         CannotRemedyError: pip's settings cannot be read, by pip neither.
     """
     constraints = constraints_file(facts)
-    lines = [_HEAD, *(f"{name}=={version}" for name, version in sorted(kept.items()))]
-    text = "".join(f"{line}\n" for line in lines) if kept else None
+    wanted = [f"{name}!={_SENTENCE},=={version}" for name, version in sorted(kept.items())]
+    text = "".join(f"{line}\n" for line in (_HEAD, *wanted)) if kept else None
     settings = constraints.with_name("pip.ini" if facts.windows else "pip.conf")
     url = constraints.as_uri() if kept else None
+    pinned = constraints.with_name("conda-meta") / "pinned"
     found = [
         _file(constraints, lambda _: text),
         _file(settings, lambda old: _settings(settings, old, url)),
     ]
-    found += [_file(file, lambda old: _blacklist(old, kept)) for file in _blacklists(constraints)]
+    if is_folder(pinned.parent):
+        found.append(_file(pinned, lambda old: _with_block(old, _pins(facts, kept))))
+    for base in _applications(constraints):
+        found += [
+            _file(file, lambda old: _with_block(old, _names(kept))) for file in _blacklists(base)
+        ]
+        if _may_have_settings_of_uv(base):
+            found.append(_file(base / "uv.toml", lambda old: _settings_of_uv(old, wanted)))
     return tuple(found)
 
 
 def read_kept(constraints: str | None) -> dict[str, str]:
     """The versions of a constraints file."""
-    pairs = (line.split("==") for line in (constraints or "").split() if "==" in line)
-    return {name: version for name, version, *_ in pairs}
+    return dict(_KEPT.findall(constraints or ""))
 
 
 def apply_keep(change: KeepSet, context: ApplyContext) -> None:
@@ -169,20 +185,54 @@ def _with_line(text: str, url: str, general: Sequence[str]) -> str:
     return f"{text[: key.end()]}{key[1]}    {url}{end}{text[key.end() :]}"
 
 
-def _blacklist(old: str, kept: Mapping[str, str]) -> str | None:
-    """The Manager's list without the guard's block, then with it. It compares names as spelled."""
+def _with_block(old: str, lines: Sequence[str], *, first: bool = False) -> str | None:
+    """A file of lines without the guard's block, then with it at the end, or at the beginning."""
     text = _BLOCK.sub("", old)
-    if not kept:
-        return text if text or not old else None
+    block = "".join(f"{line}\n" for line in (_HEAD, *lines, _END)) if lines else ""
+    if block and not first and text and not text.endswith("\n"):
+        text += "\n"
+    return (block + text if first else text + block) or (None if old else "")
+
+
+def _names(kept: Mapping[str, str]) -> list[str]:
+    """The lines of the Manager's list, which compares names as they are spelled."""
     names = {*kept, *(_ALSO[name] for name in kept if name in _ALSO)}
-    names |= {name.replace("-", "_") for name in names}
-    text += "\n" if text and not text.endswith("\n") else ""
-    return text + "".join(f"{line}\n" for line in (_HEAD, *sorted(names), _END))
+    return sorted(names | {name.replace("-", "_") for name in names})
 
 
-def _blacklists(constraints: Path) -> list[Path]:
-    """The files of ComfyUI-Manager, newer and older, of the application around this Python."""
+def _pins(facts: Facts, kept: Mapping[str, str]) -> list[str]:
+    """The lines for conda: what it installed stays, and what pip installed it does not bring."""
+    lines = []
+    for found in (each for name in sorted(kept) if (each := facts.distribution(name))):
+        prefix = target_to_change(facts).prefix or ""
+        package = conda_package(found, Path(prefix)) if found.installer == "conda" else None
+        version = found.version.partition("+")[0] if package else _SENTENCE
+        lines.append(f"{package or _CONDA.get(found.name, found.name)} =={version}")
+    return lines
+
+
+def _settings_of_uv(old: str, wanted: Sequence[str]) -> str | None:
+    """uv's settings with the constraints; as they are where they hold others, which cannot join."""
+    if _UV_KEY in _BLOCK.sub("", old) or old.startswith(_MARK_OF_UTF8):
+        return old
+    lines = [f"{_UV_KEY} = [", *(f'    "{each}",' for each in wanted), "]"] if wanted else []
+    return _with_block(old, lines, first=True)
+
+
+def _may_have_settings_of_uv(base: Path) -> bool:
+    """True for ComfyUI's folder, where they take nothing from a project of uv."""
+    if not is_folder(base / "custom_nodes") or is_file(base / "uv.lock"):
+        return False
+    return is_file(base / "uv.toml") or "[tool.uv" not in (read_text(base / "pyproject.toml") or "")
+
+
+def _applications(constraints: Path) -> tuple[Path, ...]:
+    """The folders in which the ComfyUI of this Python may lie."""
     prefix = constraints.parent
-    bases = (prefix.parent / "ComfyUI", prefix.parent, prefix.parent.parent)
-    folders = (b / "user" / f for b in bases for f in ("__manager", "default/ComfyUI-Manager"))
+    return (prefix.parent / "ComfyUI", prefix.parent, prefix.parent.parent)
+
+
+def _blacklists(base: Path) -> list[Path]:
+    """The files of ComfyUI-Manager, newer and older."""
+    folders = (base / "user" / folder for folder in ("__manager", "default/ComfyUI-Manager"))
     return [folder / "pip_blacklist.list" for folder in folders if is_folder(folder)]
