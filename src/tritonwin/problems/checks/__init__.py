@@ -31,8 +31,8 @@ def _compare(terms: CheckTerms, when: When, facts: Facts) -> Iterator[Seen]:
         yield seen(terms.seen.format_map(values), where)
 
 
-_FOR_VERSIONS = ("gpu", "pairs")
-_OTHERS = ("amd", "machine", "triton", "python_files", "packages", "compiler", "cuda", "caches")
+_FOR_VERSIONS = ("gpu", "pairs", "amd")
+_OTHERS = ("machine", "triton", "python_files", "packages", "compiler", "cuda", "caches")
 
 
 def _written_in(modules: Iterable[str]) -> dict[str, Check]:

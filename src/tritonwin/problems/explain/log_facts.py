@@ -21,6 +21,7 @@ from tritonwin.facts.records import (
     System,
     Torch,
     Triton,
+    Variable,
 )
 from tritonwin.problems.advice import ANY_PYTHON, launcher
 from tritonwin.problems.catalogue import LinePattern
@@ -29,13 +30,15 @@ from tritonwin.system.toml import read_resource
 
 MAX_VALUES = 32  # changes of one fact that are remembered
 SOURCE = "the log"
+OVERRIDE = "TRITON_OVERRIDE_ARCH"
 NEAR_A_BUILD = 40  # lines
 _TEMPORARY = re.compile(r"\\pip-[a-z]{1,20}-[^\\]{1,40}\\|\\builds-v0\\|\\Temp\\", re.IGNORECASE)
 # no facts about the machine, but what other facts are judged by
 _NOT_SHOWN = frozenset(
     {
         "amd_gpu", "build", "intel_gpu", "intels_triton", "machine", "missing", "of_python",
-        "other_program", "pip_python", "shown", "shown_version", "tag", "user_site", "zluda",
+        "other_program", "override_arch", "pip_python", "shown", "shown_version", "tag",
+        "user_site", "zluda",
     }
 )  # fmt: skip
 PORTABLE = r"python_embeded\python.exe"  # as ComfyUI's portable package is told to start it
@@ -188,6 +191,8 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
             flavour="unknown",
             distribution=INTELS_TRITON[0] if intels else None,
         )
+    if named := value("override_arch"):
+        changes["variables"] = (Variable(name=OVERRIDE, value=named, scope="process"),)
     if version := value("driver"):
         changes["drivers"] = (Driver(vendor="nvidia", source=SOURCE, version=version),)
     # toolset 14.44 has the compiler that calls itself 19.44.35207

@@ -19,7 +19,8 @@ from tritonwin.support import matrix
 from tritonwin.support.versions import series
 from tritonwin.system.toml import read_resource
 
-_VERSIONS = ("torch", "triton", "setuptools")
+# what the checks rest on that need no more
+_VERSIONS = ("torch", "triton", "setuptools", "override_arch")
 _FIRST_FOR_WINDOWS = Version("3.0")  # older ones are builds of single people
 
 # how an error names a part of Triton: a section of the table, the error, the key in the section
@@ -92,7 +93,8 @@ def _quoted(evidence: tuple[Evidence, ...], told: Mapping[str, Match]) -> Iterat
     for each in evidence:
         said = [m.line for name, m in told.items() if m.groups[name] in each.text]
         where = " and ".join(f"line {line}" for line in sorted(said))
-        yield replace(each, where=where) if each.where == SOURCE and where else each
+        of_log = each.where == SOURCE or each.where.startswith("variable ")
+        yield replace(each, where=where) if of_log and where else each
 
 
 PAIR = frozenset({"torch-too-old-for-triton", "triton-too-new-for-torch", "triton-too-old"})
