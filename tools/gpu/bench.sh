@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `tritonwin bench` on a GPU with the machine's own python3: how Triton performs beside its torch.
-# Needs .gpu/site (tools/gpu/verify_site.py); writes $OUT/bench.json, within 60 s.
+# Needs .gpu/site (tools/gpu/fetch.py verify); writes $OUT/bench.json, within 60 s.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PYTHONPATH="$PWD/src:$PWD/.gpu/site" PYTHONUNBUFFERED=1

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 """Build FlashAttention or SageAttention with `tritonwin build` on a GPU machine, and measure it.
 
-    python tools/gpu/build_from_source.py fetch
-    python3 tools/gpu/build_from_source.py run PACKAGE [--out DIR] [-- OPTIONS OF build]
+    python3 tools/gpu/build_from_source.py PACKAGE [--out DIR] [-- OPTIONS OF build]
 
-`fetch` puts the sources and the build's own requirements into .gpu/build, on a machine with a
-network; tritonwin's dependencies are in .gpu/site (tools/gpu/verify_site.py). flash-attn takes 20
-minutes on 16 cores. Shortly after the start the build is interrupted once, as by Ctrl-C, and
-resumed; then the wheel's rungs are tried. DIR gets summary.json, build.json, verify.json, verify.md
-and log.gz.
+Sources and requirements are in .gpu/build, tritonwin's dependencies in .gpu/site (both by
+tools/gpu/fetch.py). flash-attn takes 20 minutes on 16 cores. Shortly after the start the build is
+interrupted once, as by Ctrl-C, and resumed; then the wheel's rungs are tried. DIR gets
+summary.json, build.json, verify.json, verify.md and log.gz.
 """
 
 from __future__ import annotations
@@ -21,11 +19,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from fetch import FLASH_ATTN, SAGE_FILE  # type: ignore[import-not-found]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(CHECKOUT / "src"), str(CHECKOUT / ".gpu/site")]
@@ -37,9 +36,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent may ignor
 from tritonwin.__main__ import main
 sys.exit(main())
 """
-FLASH_ATTN = "2.8.3.post2"
-SAGE = "https://github.com/thu-ml/SageAttention"
-SAGE_FILE = "sageattention.tar.gz"
 # of the package: options of `build`, and the rungs that its wheel has to pass
 PACKAGES = {
     "flash-attn": (
@@ -48,36 +44,11 @@ PACKAGES = {
     ),
     "sageattention": (("--source", f".gpu/build/{SAGE_FILE}"), ("sageattention",)),
 }
-# of the build environment, in case the other machine lacks them or has older ones
-REQUIREMENTS = ("setuptools", "wheel", "packaging", "psutil", "ninja", "einops")
 BUILD = (
     "--find-links", ".gpu/build", "--offline", "--anyway", "--yes", "--json",
     "--python", sys.executable,
 )  # fmt: skip
 GIB = 2**30
-
-
-def fetch(folder: Path) -> int:
-    """Fetch what the other machine cannot fetch."""
-    from tritonwin.build.recipe import load
-    from tritonwin.build.source import SourceCache
-    from tritonwin.support.pip import Pip
-    from tritonwin.support.wheel_choice import FileSource
-
-    release = load("flash-attn").release(FLASH_ATTN)
-    assert release is not None and release.file  # noqa: PT018, S101
-    sdist = FileSource(name="flash-attn", location=release.file, sha256=release.sha256)
-    print(SourceCache(pip=Pip((sys.executable, "-m", "pip"))).obtain(sdist, folder))
-    with tempfile.TemporaryDirectory() as place:
-        git = shutil.which("git") or "git"
-        subprocess.run([git, "clone", "--quiet", "--depth=1", SAGE, place], check=True)
-        archive = [git, "archive", "--prefix=sageattention/", "--output", str(folder / SAGE_FILE)]
-        subprocess.run([*archive, "HEAD"], cwd=place, check=True)
-    download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest"]
-    download += [str(folder), "--only-binary=:all:", "--python-version", "3.12"]
-    for platform in ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "any"):
-        download += ["--platform", platform]
-    return subprocess.run([*download, *REQUIREMENTS], check=False).returncode
 
 
 def run(package: str, out: Path, interrupt_after: float, options: Sequence[str]) -> int:
@@ -165,14 +136,11 @@ def summarise(root: Path) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("what", choices=["fetch", "run"])
-    parser.add_argument("package", nargs="?", default="flash-attn", choices=list(PACKAGES))
+    parser.add_argument("package", choices=list(PACKAGES))
     parser.add_argument("--interrupt-after", type=float, default=40.0, metavar="S")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
     cut = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     args, options = parser.parse_args(sys.argv[1:cut]), sys.argv[cut + 1 :]
-    if args.what == "fetch":
-        return fetch(CHECKOUT / ".gpu/build")
     return run(args.package, args.out.resolve(), args.interrupt_after, options)
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Triton's driver module in Python against the compiled one, on one NVIDIA GPU with the machine's own
-# python3. Needs .gpu/driver (tools/gpu/driver_site.py); writes into $OUT, within 540 s.
-#   driver.sh [cost] [first] [many] [errors] [hooks] [tests] [tutorials] [verify] [encoder]
+# python3. Needs .gpu/driver (tools/gpu/fetch.py driver); writes into $OUT, within 540 s.
+#   driver.sh [cost] [first] [cases] [tests] [verify] [encoder]
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 site=$PWD/.gpu/driver out=${OUT:-.}
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4 PYTHONDONTWRITEBYTECODE=1
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | tee "$out/card.txt"
 python3 -c 'import sys, torch, triton; print(sys.version.split()[0], torch.__version__, triton.__version__)' | tee -a "$out/card.txt"
-# where tests and tutorials look for what the repository has
+# where tests look for what the repository has
 mkdir -p "$site/third_party/nvidia/backend/lib"
 cp "$(python3 -c 'import triton; print(triton.__path__[0])')/backends/nvidia/lib/libdevice.10.bc" \
   "$site/third_party/nvidia/backend/lib"
@@ -48,17 +48,15 @@ encoder() {
   cd - > /dev/null || return
   python3 tools/gpu/driver.py compare "$out/encoder-compiled.txt" "$out/encoder-python.txt" | tee "$out/encoder.txt"
 }
-for part in ${*:-cost first many errors hooks tests tutorials verify encoder}; do
+for part in ${*:-cost first cases tests verify encoder}; do
   echo "== $part"; SECONDS=0
   case $part in
     cost) timeout 90 python3 tools/gpu/driver.py cost | tee "$out/cost.txt" ;;
     first) timeout 130 python3 tools/gpu/driver.py first "$site/on" | tee "$out/first.txt" ;;
-    many) python timeout 60 python3 tools/gpu/driver.py many 2>&1 | tee "$out/many.txt" ;;
-    errors) timeout 150 python3 tools/gpu/driver.py errors "$site/on" 2>&1 | tee "$out/errors.txt" ;;
-    hooks) timeout 120 python3 tools/gpu/driver.py hooks "$site/on" 2>&1 | tee "$out/hooks.txt" ;;
+    cases) compiled timeout 330 python3 -m pytest -c /dev/null --noconftest -p no:cacheprovider \
+      tests/gpu/test_driver.py 2>&1 | tee "$out/cases.txt" ;;
     tests) tests ;;
     encoder) encoder ;;
-    tutorials) timeout 100 python3 tools/gpu/driver.py tutorials "$site" "$out" | tee "$out/tutorials.txt" ;;
     verify)
       export TRITON_CACHE_DIR=/tmp/cache-verify
       places=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')

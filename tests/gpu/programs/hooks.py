@@ -19,7 +19,7 @@ said: list[Any] = []
 def tell(name: str, call: Any) -> None:
     try:
         print(f"{name}: {call()}", flush=True)
-    except Exception as error:  # noqa: BLE001 - shown
+    except Exception as error:
         print(f"{name}: {type(error).__name__}: {str(error).splitlines()[:1]}", flush=True)
 
 

@@ -20,12 +20,15 @@ def tell(name: str, call: Any) -> None:
         call()
         torch.cuda.synchronize()
         print(f"{name}: no error", flush=True)
-    except Exception as error:  # noqa: BLE001 - shown
+    except Exception as error:
         print(f"{name}: {type(error).__name__}: {str(error).splitlines()[0]}", flush=True)
 
 
 def values(x: torch.Tensor) -> None:
     tell("grid of 70,000 in y", lambda: kernel[(1, 70000)](x, x, 3, 1000, block=1024))
+    tell("a CPU tensor", lambda: kernel[(1,)](x, torch.zeros(1024), 3, 1000, block=1024))
+    tell("text for a number", lambda: kernel[(1,)](x, x, 3, "text", block=1024))
+    tell("an empty grid", lambda: kernel[(0,)](x, x, 3, 1000, block=1024))
     tell("no cubin", lambda: utils.load_binary("none", b"no cubin", 0, 0))
     tell("device 99", lambda: utils.get_device_properties(99))
     tell("a FIFO of 2**62 bytes", lambda: utils.set_printf_fifo_size(2**62))
