@@ -13,7 +13,6 @@ import os
 import re
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # an embedded Python does not
@@ -109,44 +108,6 @@ if hasattr(sample, "profile_scratch_size"):
 calls: list[Any] = []
 run("hooks", ["i32"], [4], [1], hooks=(calls.append, calls.append))
 record.outcomes.append(["hooks called", calls, []])
-if hasattr(utils, "create_tdm_descriptor"):
-    ranked = {
-        1: ([64], [1000], [1]), 2: ([64, 32], [1000, 70000], [70000, 1]),
-        3: ([2, 64, 32], [9, 1000, 500], [500000, 500, 1]),
-        4: ([4, 2, 16, 8], [3, 9, 1000, 500], [4500000, 500000, 500, 1]),
-        5: ([1, 1, 2, 3, 5], [2, 3, 9, 100, 50], [135000, 45000, 5000, 50, 1]),
-    }  # fmt: skip
-    given: list[Any] = [
-        (bits, block, warps, interval, amount, shape, strides, 0x123456789ABC)
-        for block, shape, strides in ranked.values()
-        for bits in (8, 16, 32)
-        for warps in (1, 4, 16)
-        for interval, amount in ((0, 0), (64, 4), (2, 8))
-    ]
-    given += [
-        (16, *row) for row in (
-            ([64, 32], 4, 0, 0, [2**31 - 1, 5], [2**32 + 5, 1], 2**63 + 5), ([], 4, 0, 0, [], [], 0),
-            ([1] * 6, 4, 0, 0, [1] * 6, [1] * 6, 0), (5, 4, 0, 0, [1], [1], 0),
-            ([1, 1], 4, 0, 0, 5, [1, 1], 0), ([1, 1], 4, 0, 0, [1], [1, 1], 0),
-            ([1, 1], 4, 0, 0, [1, 1], 5, 0), ([1, 1], 4, 0, 0, [1, 1], [1], 0),
-            (["x", 1], 4, 0, 0, [1, 1], [1, 1], 0), ([1, 1], 4, 0, 0, ["x", 1], [1, 1], 0),
-            ([1, 1], 4, 0, 0, [1, 1], ["x", 1], 0), ([1, 1], 4, 0, 0, [1, 1], [-1, 1], 0),
-            ([1, 1], 4, 0, 0, [1, 1], [2**48, 1], 0), ([1, 3], 4, 0, 0, [1, 1], [1, 1], 0),
-        )
-    ]  # fmt: skip
-    size = 80 if packed else 48
-    for row in given:
-        name, rank = f"descriptor {row}", len(row[1]) if isinstance(row[1], list) else 0
-        try:
-            utils.create_tdm_descriptor(*row)
-        except Exception as error:
-            record.outcomes.append([name, f"{type(error).__name__}: {error}", []])
-            continue
-        tensor = SimpleNamespace(base=Tensor(row[7]), shape=row[5], strides=row[6])
-        pads = {"interval_padding_pairs": [row[3:5]]} if row[3] else {}
-        meta = {"elem_bits": row[0], "block_size": row[1], **pads}
-        run(name, [f"tensordesc<fp16[{', '.join(map(str, row[1]))}]>", "i8"],
-            [size, *[4] * rank, *[8] * rank, 1], [tensor, 5], warps=row[2], meta=[meta])  # fmt: skip
 if "R0000" not in (package / "backends/amd/driver.c").read_text():
     attempt("properties", lambda: utils.get_device_properties(0))
     attempt("properties of no device", lambda: utils.get_device_properties(7))

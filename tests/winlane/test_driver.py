@@ -145,7 +145,6 @@ def calls(
         "backends/driver.py",
         f"backends/{backend}/driver.py",
         f"backends/{backend}/driver.c",
-        "backends/amd/include/TDMCommon.h",
         "tools/tensor_descriptor.py",
         "_utils.py",
     ):

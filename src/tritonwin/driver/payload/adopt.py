@@ -66,10 +66,6 @@ class Backend:
         with open(os.path.join(folder, "driver.c"), encoding="utf-8") as file:
             text = file.read()
         self._amd = "HIPLauncher" in self._space
-        header = os.path.join(folder, "include", "TDMCommon.h")
-        if self._amd and os.path.exists(header):  # a part of driver.c from 3.7 on
-            with open(header, encoding="utf-8") as file:
-                text += file.read()
         self._c = read_module(text)
         self._maker: Any = hip if self._amd else cuda
         self._lock = threading.Lock()

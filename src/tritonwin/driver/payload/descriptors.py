@@ -1,4 +1,4 @@
-"""Descriptors that the host makes of tensors: NVIDIA's (TMA), and AMD's of gfx1250 (TDM)."""
+"""Descriptors that the host makes of tensors for NVIDIA's GPUs (TMA)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 from ctypes import c_int, c_uint, c_uint64
 from functools import partial
 
-from tritonwin.driver.payload.api import as_address, parse, type_name
+from tritonwin.driver.payload.api import parse, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,30 +30,17 @@ TensorMap.__name__ = TensorMap.__qualname__ = "PyCUtensorMap"
 TensorMap.__module__ = "triton.backends.nvidia"
 
 
-class Descriptor:
-    """A tensor descriptor of gfx1250."""
-
-    __slots__ = ("_tritonwin_bytes",)
-    _tritonwin_bytes: bytes
-
-
-Descriptor.__name__ = Descriptor.__qualname__ = "PyTDMDescriptor"
-Descriptor.__module__ = "triton.backends.amd"
-
-
 def descriptor_bytes(leaf: Leaf, value: Any) -> bytes:
-    """The bytes of a tensor map or a tensor descriptor.
+    """The bytes of a tensor map.
 
     Raises:
         TypeError, ValueError, SystemError: `value` holds none.
     """
-    if leaf.kind == "map" and leaf.parse != "nvTmaDesc":
+    if leaf.parse != "nvTmaDesc":
         return map_bytes(value)
-    expected = TensorMap if leaf.kind == "map" else Descriptor
-    if type(value) is not expected:
-        raise TypeError(f"object must be of type {expected.__name__}, got {type_name(value)}")
-    found: bytes = value._tritonwin_bytes
-    return found
+    if type(value) is not TensorMap:
+        raise TypeError(f"object must be of type PyCUtensorMap, got {type_name(value)}")
+    return value._tritonwin_bytes
 
 
 def map_bytes(value: Any) -> bytes:
@@ -200,97 +187,6 @@ class TensorMaps:
                 f"pixelBoxLower={lower} pixelBoxUpper={upper}\nelementStrides={steps}\n"
             )
         return _tensor_map(memory)
-
-
-class TensorDescriptors:
-    """The function of `hip_utils` that makes descriptors."""
-
-    _text: str
-
-    def create_tdm_descriptor(self, *args: Any) -> Descriptor:
-        bits, block, warps, interval, amount, shape, strides, address = parse("iOiiiOOK", args)
-        large = "group3_3" in self._text  # 3.6 knows two dimensions alone
-        box = _sequence(block, "blockSize")
-        if len(box) not in (range(1, 6) if large else (2,)):
-            raise RuntimeError(f"rank must be {'between 1 and 5' if large else '2'}")
-        box = _integers(box, "block size must be an int")
-        rows = []
-        wide = "kTdmStrideMaxBits" in self._text  # from 3.8 on
-        for value, name in ((shape, "shape"), (strides, "strides")):
-            row = _sequence(value, name)
-            if len(row) != len(box):
-                raise RuntimeError("rank mismatch")
-            one = "stride" if wide and name == "strides" else "shape"
-            rows.append(_integers(row, f"{one} must be an int"))
-        if wide:
-            _check_strides(rows[1])
-        word = int(wide) | (address & (2**63 - 1 if large else 2**57 - 1)) << 64 | 1 << 127
-        word |= _element(bits, interval, amount) << 128
-        tiles = self._tiles([length & _DWORD for length in box], warps)
-        for values, (width, places) in zip((rows[0], tiles, rows[1]), _TDM_FIELDS):
-            for place, value in zip(places, reversed(values)):
-                limit = width if wide else min(width, 32)
-                word |= (value & (1 << limit) - 1) << place if place else 0
-        found = Descriptor()
-        found._tritonwin_bytes = word.to_bytes(80 if large else 48, "little")
-        return found
-
-    def _tiles(self, box: list[int], warps: int) -> list[int]:
-        """The part of a block that each warp copies.
-
-        Raises:
-            RuntimeError: the block cannot be divided (up to 3.6).
-        """
-        if len(box) == 1:
-            return [-(-box[0] // warps)]
-        parts, left = [1] * len(box), warps
-        if "numWarpsDim0" in self._text:  # 3.6
-            parts[0] = warps
-            while parts[0] > box[0]:
-                parts[0] //= 2
-            parts[1] = warps // parts[0] if parts[0] else 0
-            if not parts[1] or box[1] % parts[1]:
-                raise RuntimeError("Failed to encode TDM descriptor")
-        else:
-            for place, length in enumerate(box):
-                while left > 1 and parts[place] * 2 <= length:
-                    parts[place], left = parts[place] * 2, left // 2
-            if left > 1 and "*= remainingWarps" in self._text:  # up to 3.8
-                parts[-1] *= left
-        return [-(-length // part) for length, part in zip(box, parts)]
-
-
-_DWORD = 2**32 - 1
-# of shape, tile and strides in a tensor descriptor: width in bits, and places, innermost dimension
-# first; the innermost stride is always 1 and has no place
-_TDM_FIELDS = (
-    (32, (176, 208, 384, 416, 560)),
-    (16, (240, 256, 272, 496, 592)),
-    (48, (0, 288, 336, 448, 512)),
-)
-
-
-def _element(bits: int, interval: int, amount: int) -> int:
-    """The word of a tensor descriptor that tells the size of an element, and the padding."""
-    word = _log2(bits // 8) << 16
-    interval, amount = interval * bits // 32, amount * bits // 32
-    if interval > 0 and amount > 0:
-        word |= 1 << 20 | (_log2(interval) - 1) << 22 | (amount - 1) << 25
-    return word & _DWORD
-
-
-def _log2(number: int) -> int:
-    return max(number.bit_length() - 1, 0)
-
-
-def _check_strides(strides: list[int]) -> None:
-    """Raise ValueError or OverflowError for one that a tensor descriptor cannot hold."""
-    for place, stride in enumerate(strides):
-        if as_address(stride) >> 48:
-            raise ValueError(
-                f"TDM tensor descriptor stride[{place}] = {stride} is too large, must fit into 48 "
-                f"bits (max {2**48 - 1})"
-            )
 
 
 def _sequence(value: Any, name: str) -> list[Any]:

@@ -12,9 +12,13 @@ import struct
 from ctypes import byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
 
 from tritonwin.driver.payload.api import Api, parse
-from tritonwin.driver.payload.descriptors import Descriptor, TensorDescriptors
 from tritonwin.driver.payload.packed import Packed
-from tritonwin.driver.payload.sources import DriverSource, UnknownDriverError, check_functions
+from tritonwin.driver.payload.sources import (
+    TDM,
+    DriverSource,
+    UnknownDriverError,
+    check_functions,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,7 +140,7 @@ class HipDriver(Api):
         return grid[0] * grid[1] * grid[2] != 0
 
 
-class HipUtils(TensorDescriptors, Packed):
+class HipUtils(Packed):
     """The functions of `hip_utils`, as Triton calls them."""
 
     def get_device_properties(self, *args: Any) -> dict[str, Any]:
@@ -174,12 +178,15 @@ class HipUtils(TensorDescriptors, Packed):
     def unload_module(self, *args: Any) -> None:
         self._driver("hipModuleUnload", *parse("K", args))
 
+    def create_tdm_descriptor(self, *_: Any) -> None:
+        raise RuntimeError("tensor descriptors of gfx1250 need the compiled driver: driver off")
+
 
 _KNOWN: dict[str, tuple[str, ...]] = {
     "load_binary": ("ss#ii",),
     "unload_module": ("K",),
     "get_device_properties": ("i",),
-    "create_tdm_descriptor": ("iOiiiOOK",),
+    TDM: ("",),
     "build_signature_metadata": ("O",),
     "launch": ("piiiKKO(iii)OOOiOy*O", "piiiKKOO(iii)OOOiOy*O"),
 }
@@ -199,4 +206,4 @@ def check(module: DriverSource) -> None:
 
 def utils(module: DriverSource, driver: HipDriver) -> SimpleNamespace:
     """A namespace in the place of the compiled `hip_utils`."""
-    return HipUtils(module, driver).namespace(PyTDMDescriptor=Descriptor)
+    return HipUtils(module, driver).namespace(PyTDMDescriptor=None)

@@ -40,8 +40,7 @@ _CONFIGURATION, _ATTRIBUTE = 56, 72  # bytes of CUlaunchConfig and of CUlaunchAt
 _ATTRIBUTE_IDS = {"cooperative": 2, "cluster": 4, "policy": 5, "pdl": 6, "oversized": 18}
 _OVERSIZED = 228 * 1024
 _SIZES = {"B": 1, "b": 1, "H": 2, "h": 2, "e": 2, "bf16": 2, "I": 4, "i": 4, "f": 4, "Q": 8,
-          "q": 8, "d": 8, "128s": 128, "80s": 80, "48s": 48}  # fmt: skip
-_ALIGNMENT = {"128s": 128, "80s": 4, "48s": 4}
+          "q": 8, "d": 8, "128s": 128}  # fmt: skip
 
 
 class ArgumentLayout:
@@ -58,7 +57,7 @@ class ArgumentLayout:
         self.arguments: list[int] = []
         form, end = "<", 0
         for code in codes:
-            pad = -end % _ALIGNMENT.get(code, _SIZES[code])
+            pad = -end % _SIZES[code]
             self.arguments.append(end + pad)
             form += f"{pad}x{'H' if code == 'bf16' else code}"
             end += pad + _SIZES[code]
@@ -151,10 +150,8 @@ def _value(number: int, leaf: Leaf) -> str:
     name = f"a{number}"
     if leaf.kind == "pointer":
         return _POINTER.format(name)
-    if leaf.kind == "tdm" or (leaf.kind == "map" and leaf.parse == "nvTmaDesc"):
-        return f"{name}._tritonwin_bytes"
     if leaf.kind == "map":
-        return f"map_bytes({name})"
+        return f"{name}._tritonwin_bytes" if leaf.parse == "nvTmaDesc" else f"map_bytes({name})"
     return f"bf16({name})" if leaf.code == "bf16" else name
 
 
