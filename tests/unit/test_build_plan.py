@@ -23,7 +23,7 @@ from wheel_files import make_wheel
 from tritonwin.build import archs, command, order, recipe, tools
 from tritonwin.build import toolkit as toolkits
 from tritonwin.build.command import UnfitEnvironmentError
-from tritonwin.build.order import BuildMachine, Order, survey, survey_snapshot
+from tritonwin.build.order import BuildMachine, Order, Request, survey, survey_snapshot
 from tritonwin.build.plan import GIB, BuildPlan, Notes
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load, names
@@ -217,7 +217,8 @@ def test_where_torch_wants_no_toolkit_any_is_taken(tmp_path: Path) -> None:
     assert made.cuda.version == "13.0"
     assert said(made, "CUDA").endswith("the first that is complete")
     nameless = replace(toolkit("9.0"), version=None)
-    assert toolkits.none_fits((toolkit("13.0"), nameless), None, windows=True) == (
+    request = asked(tmp_path, torch=None, cuda_toolkits=(toolkit("13.0"), nameless))
+    assert toolkits.none_fits(request) == (
         "the build needs a CUDA toolkit, and there is none; "
         r"not taken: C:\CUDA\v9.0 (its version is not known)"
     )
@@ -387,26 +388,34 @@ def folder(path: Path, *, windows: bool) -> Path:
     return path
 
 
-def versions(found: tuple[CudaToolkit, ...], asked: str | None, *, windows: bool) -> list[str]:
-    each = toolkits.candidates(found, torch_cuda="12.8", asked=asked, windows=windows)
-    return [f"{choice.version} {choice.origin}" for choice in each]
+def asked(tmp: Path, cuda: str | None = None, *, on_windows: bool = True, **facts: Any) -> Request:
+    machine = (windows if on_windows else linux)(tmp, **facts)
+    order = Order(recipe=FLASH, cuda=cuda)
+    return Request(recipe=load(FLASH), order=order, machine=machine)
+
+
+def versions(request: Request) -> list[str]:
+    return [f"{choice.version} {choice.origin}" for choice in toolkits.candidates(request)]
 
 
 def test_a_folder_is_read_as_a_toolkit_of_that_system(tmp_path: Path, *, on_windows: bool) -> None:
     path = folder(tmp_path / "cuda", windows=on_windows)
-    assert versions((), str(path), windows=on_windows) == ["12.8 system"]
-    assert versions((), str(path), windows=not on_windows) == []
-    refused = toolkits.none_fits((), "12.8", str(path), windows=not on_windows)
+    here = asked(tmp_path, str(path), on_windows=on_windows, cuda_toolkits=())
+    assert versions(here) == ["12.8 system"]
+    there = asked(tmp_path, str(path), on_windows=not on_windows, cuda_toolkits=())
+    assert versions(there) == []
+    refused = toolkits.none_fits(there)
     assert refused.endswith(f"--cuda {path} names none; not taken: {path} (no cicc, no nvcc)")
 
 
 def test_a_folder_that_is_known_is_taken_as_it_is_known(tmp_path: Path) -> None:
     known = toolkit("12.4", path=str(tmp_path))
-    assert versions((toolkit("12.8"), known), str(tmp_path), windows=True) == ["12.4 system"]
+    request = asked(tmp_path, str(tmp_path), cuda_toolkits=(toolkit("12.8"), known))
+    assert versions(request) == ["12.4 system"]
 
 
 @pytest.mark.parametrize(
-    ("found", "asked", "said"),
+    ("found", "named", "said"),
     [
         ((), None, "there is none"),
         (
@@ -424,19 +433,19 @@ def test_a_folder_that_is_known_is_taken_as_it_is_known(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_why_no_toolkit_fits(found: tuple[CudaToolkit, ...], asked: str | None, said: str) -> None:
-    assert (
-        toolkits.none_fits(found, "12.8", asked, windows=True)
-        == f"the build needs a toolkit of CUDA 12, and {said}"
-    )
+def test_why_no_toolkit_fits(
+    tmp_path: Path, found: tuple[CudaToolkit, ...], named: str | None, said: str
+) -> None:
+    message = toolkits.none_fits(asked(tmp_path, named, cuda_toolkits=found))
+    assert message == f"the build needs a toolkit of CUDA 12, and {said}"
 
 
-def test_the_nearest_minor_version_comes_first() -> None:
+def test_the_nearest_minor_version_comes_first(tmp_path: Path) -> None:
     found = tuple(toolkit(v) for v in ("12.4", "12.10", "12.9", "12.6", "13.0", "12.8", "12"))
-    assert versions(found, None, windows=True)[:6] == [
+    assert versions(asked(tmp_path, cuda_toolkits=found))[:6] == [
         f"{v} system" for v in ("12.8", "12.9", "12.6", "12.10", "12.4", "12")
     ]
-    assert versions(found, "12.1", windows=True) == []
+    assert versions(asked(tmp_path, "12.1", cuda_toolkits=found)) == []
 
 
 def test_what_no_table_knows() -> None:

@@ -6,7 +6,7 @@ import ntpath
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from tritonwin.build import jobs, triton
 from tritonwin.build.copying import is_project
 from tritonwin.build.jobs import Resources
+from tritonwin.build.plan import Notes
 from tritonwin.build.recipe import Circumstances, Recipe, load
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts, Interpreter, Torch
@@ -104,11 +105,12 @@ class BuildMachine:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The input of every choice of a plan."""
+    """The input of every choice of a plan, and the notes of those that were made."""
 
     recipe: Recipe
     order: Order
     machine: BuildMachine
+    notes: Notes = field(default_factory=Notes)
 
     @property
     def host(self) -> Host:

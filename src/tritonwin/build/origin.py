@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from tritonwin.build import git
 from tritonwin.build.copying import NOT_COPIED
 from tritonwin.build.order import Request
-from tritonwin.build.plan import BuildSource, Notes
+from tritonwin.build.plan import BuildSource
 from tritonwin.build.recipe import SourceRelease
 from tritonwin.errors import UserError
 from tritonwin.support.addresses import without_secrets
@@ -43,7 +43,7 @@ class SourceOrigin:
     why: str = "asked for"
 
 
-def choose(request: Request, notes: Notes) -> SourceOrigin:
+def choose(request: Request) -> SourceOrigin:
     """The source that was named, else the release that was asked for, else the one that fits best.
 
     Raises:
@@ -64,12 +64,12 @@ def choose(request: Request, notes: Notes) -> SourceOrigin:
         origin = SourceOrigin(version=version, source=source, why=f"the ref {order.ref}, asked for")
     else:
         origin = _released(request)
-    _tell(origin, request, notes)
+    _tell(origin, request)
     return origin
 
 
-def _tell(origin: SourceOrigin, request: Request, notes: Notes) -> None:
-    source = origin.source
+def _tell(origin: SourceOrigin, request: Request) -> None:
+    source, notes = origin.source, request.notes
     where = f"{source.location} {source.ref or ''}".strip()
     flags = "--version, --source, --ref"
     notes.because("source", f"{origin.version} from {where}", origin.why, flags)

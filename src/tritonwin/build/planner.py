@@ -6,17 +6,16 @@ import hashlib
 import ntpath
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import PurePath
 
 from packaging.version import InvalidVersion, Version
 
 from tritonwin.build import archs, command, jobs, origin, tools, triton
-from tritonwin.build.jobs import Jobs
 from tritonwin.build.order import BuildMachine, Order, Request
 from tritonwin.build.origin import SourceOrigin
-from tritonwin.build.plan import GIB, BuildPlan, Layout, Notes, SourceEdit, Toolkit
+from tritonwin.build.plan import GIB, BuildPlan, Layout, SourceEdit, Toolkit
 from tritonwin.build.recipe import Circumstances, Recipe, cpp_standard, load
 from tritonwin.build.tools import Tools
 from tritonwin.errors import UserError
@@ -39,17 +38,21 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         UserError: no target, no such recipe, version or source, or a value that no variable can
             hold.
     """
-    notes = Notes()
     request = Request(recipe=load(order.recipe), order=order, machine=machine)
-    recipe, target = request.recipe, request.target
+    recipe, target, notes = request.recipe, request.target, request.notes
     torch = request.torch if recipe.needs_torch else None
-    _existing_wheel(request, notes)
-    _target(request, notes)
-    source = origin.choose(request, notes)
-    found = tools.choose(request, source, notes)
+    _existing_wheel(request)
+    _target(request)
+    source = origin.choose(request)
+    release = source.release
+    found = tools.choose(request, source)
+    toolkit = found.toolkit
     compiled = tuple(map(archs.capability, found.tokens))
-    cpp = _cpp(request, notes)
-    steps = (source.release and source.release.steps) or recipe.work.files
+    cpp = order.cpp or (cpp_standard(torch.version) if torch else None)
+    if cpp:
+        why = "asked for" if order.cpp else "what the headers of this torch need"
+        notes.because("C++", cpp, why, "--cpp-standard")
+    steps = (release and release.steps) or recipe.work.files
     compilers = jobs.choose(
         recipe.memory,
         machine.resources,
@@ -61,29 +64,32 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         threads=order.nvcc_threads,
         gib_per_job=order.gib_per_job,
     )
-    downloads = sum(p.size or 0 for p in found.toolkit.parts) if found.toolkit else 0
+    downloads = sum(p.size or 0 for p in toolkit.parts) if toolkit else 0
     disk = jobs.disk(recipe.work, len(compiled), downloads)
-    layout = _folder(request, source, found, disk, notes)
-    toolkit = found.toolkit
+    layout = _folder(request, source, found, disk)
     if toolkit and toolkit.parts:
         toolkit = replace(toolkit, path=str(layout.cuda))
     local = _local_version(request)
-    settings = choose_settings(
-        recipe,
-        request.circumstances(source.version, toolkit.version if toolkit else None, cpp),
-        notes,
-        tokens=found.tokens,
-        jobs=compilers,
-        files=steps,
-        local=local,
-        nvcc_flags=order.nvcc_flags,
-        edits_required=source.source.kind == "sdist",
-    )
-    pins = machine.checkout.pins if machine.checkout else None
+    on = request.circumstances(source.version, toolkit.version if toolkit else None, cpp)
+    cxx = _flags(request, on, "cxx")
+    rows = [v for v in recipe.variables if v.holds(on) and (local or "{local}" not in v.value)]
+    words = {
+        "jobs": compilers.jobs,
+        "threads": compilers.threads,
+        "local": local,
+        "extensions": _EXTENSIONS if steps and compilers.jobs >= steps else 1,
+    }
+    variables = {row.name: row.value.format(**words) for row in rows}
+    if recipe.arch and found.tokens and recipe.arch.reads_variable(on.version):
+        variables[recipe.arch.variable] = recipe.arch.separator.join(found.tokens)
+    if nvcc := [*_flags(request, on, "nvcc"), *order.nvcc_flags]:
+        variables[_NVCC_FLAGS] = " ".join([*variables.get(_NVCC_FLAGS, "").split(), *nvcc])
+    if cxx and recipe.cxx_variable:
+        variables[recipe.cxx_variable] = " ".join(cxx)
     needed: tuple[dict[str, str], tuple[FileSource, ...]] = {}, ()
     if recipe.name == _TRITON:
-        needed = triton.needs(request, source.release, notes)
-    cache = _compiler_cache(request, toolkit, notes)
+        needed = triton.needs(request, release)
+    pins = machine.checkout.pins if machine.checkout else None
     return BuildPlan(
         recipe=recipe.name,
         distribution=recipe.distribution,
@@ -101,7 +107,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         cuda=toolkit,
         toolset=found.toolset,
         cpp_standard=cpp,
-        edits=settings.edits,
+        edits=tuple(_edits(recipe, on, cxx, required=source.source.kind == "sdist")),
         jobs=compilers.jobs,
         nvcc_threads=compilers.threads,
         memory=compilers.memory,
@@ -116,15 +122,20 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         ),
         compile_steps=steps,
         environment=command.checked(
-            {**command.planned(layout, toolkit), **needed[0], **settings.environment, **cache}
+            {
+                **command.planned(layout, toolkit),
+                **needed[0],
+                **variables,
+                **_compiler_cache(request, toolkit),
+            }
         ),
         path=command.folders_of(toolkit, windows=request.windows),
         unset=command.cleared(windows=request.windows),
-        job_variables=settings.job_variables,
-        extension_variables=settings.extension_variables,
+        job_variables=tuple(row.name for row in rows if row.value == "{jobs}"),
+        extension_variables=tuple(row.name for row in rows if row.value == "{extensions}"),
         requirements=(
             *recipe.requirements,
-            *(source.release.requirements if source.release else ()),
+            *(release.requirements if release else ()),
             *(pins.requirements if pins else ()),
         ),
         downloads=needed[1],
@@ -139,9 +150,9 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
     )
 
 
-def _existing_wheel(request: Request, notes: Notes) -> None:
+def _existing_wheel(request: Request) -> None:
     """A wheel that fits makes the build needless."""
-    found = request.machine.wheel
+    found, notes = request.machine.wheel, request.notes
     if found is None:
         return
     if not found.file:
@@ -159,9 +170,9 @@ def _existing_wheel(request: Request, notes: Notes) -> None:
         )
 
 
-def _target(request: Request, notes: Notes) -> None:
+def _target(request: Request) -> None:
     """Refuse a target that cannot build; warn of what this machine may get wrong."""
-    machine, recipe, torch = request.machine, request.recipe, request.torch
+    machine, recipe, torch, notes = request.machine, request.recipe, request.torch, request.notes
     python, dev = request.target.executable, request.facts.python_dev
     install = f'Install it: tritonwin install torch --python "{python}"'
     fix = f'Put it there: tritonwin fix --python "{python}"'
@@ -204,21 +215,10 @@ def _warnings(request: Request) -> Iterator[str]:
         yield "NVCC_PREPEND_FLAGS is set, and nvcc obeys it"
 
 
-def _cpp(request: Request, notes: Notes) -> str | None:
-    value, why, torch = request.order.cpp, "asked for", request.torch
-    if not value and torch is not None and request.recipe.needs_torch:
-        value, why = cpp_standard(torch.version), "what the headers of this torch need"
-    if value:
-        notes.because("C++", value, why, "--cpp-standard")
-    return value
-
-
 # --- the folder
 
 
-def _folder(
-    request: Request, source: SourceOrigin, found: Tools, disk: int, notes: Notes
-) -> Layout:
+def _folder(request: Request, source: SourceOrigin, found: Tools, disk: int) -> Layout:
     """The build folder, the same for the same inputs, so that a build can be resumed.
 
     Short, of ASCII, on a disk with room; only programs of Windows have these limits, and blanks.
@@ -244,14 +244,15 @@ def _folder(
     layout = Layout(join(request.parent, f"{request.recipe.name}-{key}"), windows=request.windows)
     short = "short and of ASCII, for paths of at most 260 characters"
     why = short if request.windows else "tritonwin's own data"
-    notes.because("folder", str(layout.root), "asked for" if request.order.root else why, "--root")
+    why = "asked for" if request.order.root else why
+    request.notes.because("folder", str(layout.root), why, "--root")
     free = request.machine.disk_free
     against = list(_limits(layout.root, request))
     if free is not None and free < disk:
         needs = f"and the build needs about {disk / GIB:.1f}"
         against.append(("", f"has {free / GIB:.1f} GiB free, {needs}"))
     for problem, message in against:
-        notes.refuse(
+        request.notes.refuse(
             f"the build folder {layout.root} {message}",
             "Name another one with --root: short, of ASCII, no blank, on a local disk with room",
             problem,
@@ -301,12 +302,12 @@ def _local_version(request: Request) -> str:
     )
 
 
-def _compiler_cache(request: Request, toolkit: Toolkit | None, notes: Notes) -> dict[str, str]:
+def _compiler_cache(request: Request, toolkit: Toolkit | None) -> dict[str, str]:
     """The variable by which the ccache on PATH answers for nvcc; empty where there is none.
 
     The C++ compiler is left alone: torch takes `ccache g++` for a compiler too old for CUDA.
     """
-    cache = next(iter(request.host.executables("ccache")), None)
+    notes, cache = request.notes, next(iter(request.host.executables("ccache")), None)
     if toolkit is None or not request.recipe.needs_torch or cache is None:
         return {}
     join = (ntpath if request.windows else posixpath).join
@@ -318,63 +319,13 @@ def _compiler_cache(request: Request, toolkit: Toolkit | None, notes: Notes) -> 
     return {_NVCC: command_line}
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecipeSettings:
-    """The recipe's rows whose conditions hold."""
-
-    environment: dict[str, str]
-    job_variables: tuple[str, ...]
-    extension_variables: tuple[str, ...]
-    edits: tuple[SourceEdit, ...]
-
-
-def choose_settings(
-    recipe: Recipe,
-    on: Circumstances,
-    notes: Notes,
-    *,
-    tokens: Sequence[str],
-    jobs: Jobs,
-    files: int | None = None,
-    local: str,
-    nvcc_flags: Sequence[str] = (),
-    edits_required: bool,
-) -> RecipeSettings:
-    """Put the recipe's rows together.
-
-    Args:
-        tokens: the architectures, as words of the source.
-        local: the local version of the wheel.
-        nvcc_flags: the user's, behind all others.
-        edits_required: an edit that finds nothing is an error; not in a source of the user.
-    """
-    rows = [row for row in recipe.variables if row.holds(on)]
-    rows = [row for row in rows if local or "{local}" not in row.value]
-    words = {
-        "jobs": jobs.jobs,
-        "threads": jobs.threads,
-        "local": local,
-        "extensions": _EXTENSIONS if files and jobs.jobs >= files else 1,
-    }
-    variables = {row.name: row.value.format(**words) for row in rows}
-    if recipe.arch and tokens and recipe.arch.reads_variable(on.version):
-        variables[recipe.arch.variable] = recipe.arch.separator.join(tokens)
-    flags: dict[str, list[str]] = {"nvcc": [], "cxx": []}
-    for flag in recipe.flags:
-        if flag.holds(on):
-            flags[flag.compiler].append(flag.value)
-            option = "--nvcc-flag" if flag.compiler == "nvcc" else ""
-            notes.because(f"{flag.compiler} flag", flag.value, flag.why, option)
-    if nvcc := [*flags["nvcc"], *nvcc_flags]:
-        variables[_NVCC_FLAGS] = " ".join([*variables.get(_NVCC_FLAGS, "").split(), *nvcc])
-    if flags["cxx"] and recipe.cxx_variable:
-        variables[recipe.cxx_variable] = " ".join(flags["cxx"])
-    return RecipeSettings(
-        environment=variables,
-        job_variables=tuple(row.name for row in rows if row.value == "{jobs}"),
-        extension_variables=tuple(row.name for row in rows if row.value == "{extensions}"),
-        edits=tuple(_edits(recipe, on, flags["cxx"], required=edits_required)),
-    )
+def _flags(request: Request, on: Circumstances, compiler: str) -> list[str]:
+    """The recipe's flags for a compiler, each with its reason."""
+    found = [flag for flag in request.recipe.flags if flag.compiler == compiler and flag.holds(on)]
+    for flag in found:
+        option = "--nvcc-flag" if compiler == "nvcc" else ""
+        request.notes.because(f"{compiler} flag", flag.value, flag.why, option)
+    return [flag.value for flag in found]
 
 
 def _edits(

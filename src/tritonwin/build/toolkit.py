@@ -26,6 +26,7 @@ from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.files import is_file, is_folder, paths_in, same_place, version_key
 
 if TYPE_CHECKING:
+    from tritonwin.build.order import Request
     from tritonwin.build.outcome import OnEvent
     from tritonwin.build.source import SourceCache
 
@@ -37,26 +38,19 @@ _MADE_BY_BUILD = frozenset({"cudart.lib"})
 _PREFIX = "nvidia/cu13"
 
 
-def candidates(
-    found: Sequence[CudaToolkit], *, torch_cuda: str | None, asked: str | None, windows: bool
-) -> Iterator[Toolkit]:
+def candidates(request: Request) -> Iterator[Toolkit]:
     """Toolkits that can build for this torch, the best first.
 
     torch refuses another major version than its own and warns of another minor one. A toolkit that
     is there comes before one that would be assembled.
-
-    Args:
-        found: the machine's toolkits.
-        torch_cuda: "12.8", the CUDA that torch was built for.
-        asked: a folder, a version, or "assembled"; None: whatever fits.
     """
-    folder = asked if asked and _is_path(asked) else None
+    asked, torch_cuda, windows = request.order.cuda, request.torch_cuda, request.windows
+    named = _named(request)
     fitting = [
         _existing(toolkit, windows=windows)
-        for toolkit in ([_named(folder, found, windows=windows)] if folder else found)
+        for toolkit in ([named] if named else request.facts.cuda_toolkits)
         if not why_not(toolkit, torch_cuda, windows=windows)
     ]
-    versions = [v for v in tables.assembled_versions() if asked in {None, ASSEMBLED, v}]
     assembled = [
         Toolkit(
             origin="assembled",
@@ -65,12 +59,13 @@ def candidates(
             msvc=tables.msvc_for(version),
             parts=tables.parts_of(version, windows=windows),
         )
-        for version in versions
-        if torch_cuda is None or _major(version) == _major(torch_cuda)
+        for version in tables.assembled_versions()
+        if asked in {None, ASSEMBLED, version}
+        and (torch_cuda is None or _major(version) == _major(torch_cuda))
     ]
     for group in (fitting, assembled):
         for toolkit in sorted(group, key=lambda t: _distance(t.version, torch_cuda)):
-            if folder or toolkit.parts or asked is None or matches(toolkit.version, asked):
+            if named or toolkit.parts or asked is None or matches(toolkit.version, asked):
                 yield toolkit
 
 
@@ -91,18 +86,12 @@ def why_not(toolkit: CudaToolkit, torch_cuda: str | None, *, windows: bool) -> s
     return f"is CUDA {toolkit.version}" if other else ""
 
 
-def none_fits(
-    found: Sequence[CudaToolkit],
-    torch_cuda: str | None,
-    asked: str | None = None,
-    *,
-    windows: bool,
-) -> str:
+def none_fits(request: Request) -> str:
     """The message that says for each toolkit why it does not fit, the requested one first."""
+    asked, torch_cuda, named = request.order.cuda, request.torch_cuda, _named(request)
     wants = f"a toolkit of CUDA {_major(torch_cuda)}" if torch_cuda else "a CUDA toolkit"
-    named = [_named(asked, found, windows=windows)] if asked and _is_path(asked) else []
-    every = (*named, *(t for t in found if t not in named))
-    reasons = [(t.path, why_not(t, torch_cuda, windows=windows)) for t in every]
+    every = dict.fromkeys((*([named] if named else ()), *request.facts.cuda_toolkits))
+    reasons = [(t.path, why_not(t, torch_cuda, windows=request.windows)) for t in every]
     each = "; ".join(f"{path} ({why})" for path, why in reasons if why)
     there = "there is none" if asked is None else f"--cuda {asked} names none"
     return f"the build needs {wants}, and {there}{f'; not taken: {each}' if each else ''}"
@@ -127,16 +116,16 @@ def _existing(toolkit: CudaToolkit, *, windows: bool) -> Toolkit:
     )
 
 
-def _named(asked: str, found: Sequence[CudaToolkit], *, windows: bool) -> CudaToolkit:
+def _named(request: Request) -> CudaToolkit | None:
+    """The toolkit in the folder that was asked for; None where a version was, or nothing."""
+    asked = request.order.cuda
+    if not asked or asked == ASSEMBLED or re.fullmatch(r"\d{1,2}(\.\d{1,2})?", asked):
+        return None
     path = Path(asked)
-    for toolkit in found:
+    for toolkit in request.facts.cuda_toolkits:
         if same_place(Path(toolkit.path)) == same_place(path):
             return toolkit
-    return describe(ToolkitPlace(path, "--cuda", named=True), windows=windows)
-
-
-def _is_path(asked: str) -> bool:
-    return asked != ASSEMBLED and re.fullmatch(r"\d{1,2}(\.\d{1,2})?", asked) is None
+    return describe(ToolkitPlace(path, "--cuda", named=True), windows=request.windows)
 
 
 def _major(version: str | None) -> str:

@@ -9,8 +9,7 @@ The latest toolset by vswhere is often too new, so the toolset is named:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonwin.build import archs, toolkit
@@ -18,7 +17,6 @@ from tritonwin.build import recipe as tables
 from tritonwin.build.order import Request
 from tritonwin.build.origin import SourceOrigin
 from tritonwin.build.plan import Notes, Toolkit, Toolset
-from tritonwin.facts.records import MsvcToolset
 from tritonwin.support.versions import fits
 from tritonwin.system import process
 from tritonwin.system.files import version_key
@@ -43,39 +41,33 @@ class Tools:
     tokens: tuple[str, ...]
 
 
-def choose(request: Request, origin: SourceOrigin, notes: Notes) -> Tools:
+def choose(request: Request, origin: SourceOrigin) -> Tools:
     """The best toolkit with which everything fits; if none does, the best one with its refusals."""
-    found, asked = request.facts.cuda_toolkits, request.order.cuda
-    wanted, windows = request.torch_cuda, request.windows
-    first: tuple[Tools, Notes] | None = None
-    for candidate in (
-        toolkit.candidates(found, torch_cuda=wanted, asked=asked, windows=windows)
-        if request.recipe.needs_cuda
-        else ()
-    ):
-        attempt = Notes()
-        tools = _with(request, origin, candidate, attempt)
-        first = first or (tools, attempt)
-        if not attempt.refusals:
-            first = (tools, attempt)
+    if not request.recipe.needs_cuda:
+        return _with(request, origin, None)
+    tried: list[tuple[Tools, Notes]] = []
+    for candidate in toolkit.candidates(request):
+        attempt = replace(request, notes=Notes())
+        tried.append((_with(attempt, origin, candidate), attempt.notes))
+        if not attempt.notes.refusals:
             break
-    if first:
-        notes.take_over(first[1])
-        return first[0]
-    if request.recipe.needs_cuda:
-        message = toolkit.none_fits(found, wanted, asked, windows=windows)
-        notes.because("CUDA", "none", message, "--cuda")
-        notes.refuse(
+    if not tried:
+        message = toolkit.none_fits(request)
+        request.notes.because("CUDA", "none", message, "--cuda")
+        request.notes.refuse(
             message,
             f"Install it: conda install -c nvidia cuda-toolkit={request.torch_cuda or '13.0'}, or "
             "NVIDIA's installer, and name its folder: --cuda DIR",
             toolkit.PROBLEM,
         )
-    return _with(request, origin, None, notes)
+        return _with(request, origin, None)
+    found, notes = next((t for t in tried if not t[1].refusals), tried[0])
+    request.notes.take_over(notes)
+    return found
 
 
-def _with(request: Request, origin: SourceOrigin, chosen: Toolkit | None, notes: Notes) -> Tools:
-    version = chosen.version if chosen else None
+def _with(request: Request, origin: SourceOrigin, chosen: Toolkit | None) -> Tools:
+    notes, version = request.notes, chosen.version if chosen else None
     if chosen:
         where = "assembled from the package index" if chosen.parts else f"in {chosen.path}"
         notes.because("CUDA", f"{version} {where}", _reason(chosen, request.torch_cuda), "--cuda")
@@ -86,21 +78,13 @@ def _with(request: Request, origin: SourceOrigin, chosen: Toolkit | None, notes:
             "Name another toolkit (--cuda) or another version (--version).",
             toolkit.PROBLEM,
         )
+    toolset: Toolset | None = None
     if request.windows:
-        toolset = choose_msvc(
-            request.facts.msvc,
-            notes,
-            cuda=version,
-            accepts=chosen.msvc if chosen else "",
-            wants=request.recipe.msvc,
-            asked=request.order.msvc,
-        )
+        toolset = _msvc(request, chosen)
     elif request.machine.elsewhere:
-        toolset = None
         notes.because("toolset", "not known", "a snapshot says nothing of c++", _CXX)
     else:
         toolset = choose_gcc(request.host, version, notes)
-    gpus = [g.compute_capability for g in request.facts.gpus if g.vendor == "nvidia"]
     # without a toolkit nothing can be said against architectures
     of_archs = Notes()
     tokens = archs.choose(
@@ -108,7 +92,7 @@ def _with(request: Request, origin: SourceOrigin, chosen: Toolkit | None, notes:
         origin.version,
         version,
         of_archs,
-        gpus=[gpu for gpu in gpus if gpu],
+        gpus=[g.compute_capability for g in request.facts.nvidia_gpus if g.compute_capability],
         asked=request.order.archs,
         windows=request.windows,
     )
@@ -133,34 +117,21 @@ def _reason(chosen: Toolkit, torch_cuda: str | None) -> str:
 # --- the compiler
 
 
-def choose_msvc(
-    found: Sequence[MsvcToolset],
-    notes: Notes,
-    *,
-    cuda: str | None,
-    accepts: str = "",
-    wants: str = "",
-    asked: str | None = None,
-) -> Toolset | None:
-    """The newest toolset that the toolkit and the recipe accept, and that accepts the toolkit.
-
-    Args:
-        found: every toolset of the machine.
-        cuda: version of the toolkit; None where the build uses none.
-        accepts: the toolsets that the toolkit's nvcc accepts; empty: by the table.
-        wants: what the recipe asks for besides.
-        asked: the beginning of a version, such as "14.44".
-    """
-    usable = [t for t in found if t.version and t.compiler and t.vcvarsall]
+def _msvc(request: Request, cuda: Toolkit | None) -> Toolset | None:
+    """The newest toolset that the toolkit and the recipe accept, and that accepts the toolkit."""
+    notes, asked = request.notes, request.order.msvc
+    usable = [t for t in request.facts.msvc if t.version and t.compiler and t.vcvarsall]
+    version, accepts = (cuda.version, cuda.msvc) if cuda else (None, "")
+    wants = request.recipe.msvc
     against = {
-        t.version: why_not(t.version, cuda=cuda, accepts=accepts, wants=wants) for t in usable
+        t.version: why_not(t.version, cuda=version, accepts=accepts, wants=wants) for t in usable
     }
     named = [t for t in usable if asked is None or toolkit.matches(t.version, asked)]
     fitting = [t for t in named if not against[t.version]]
     if fitting:
         best = max(fitting, key=lambda t: (not t.missing, version_key(t.version)))
         newer = [t.version for t in usable if version_key(t.version) > version_key(best.version)]
-        rejected = [f"not {version}: {against[version]}" for version in newer]
+        rejected = [f"not {each}: {against[each]}" for each in newer]
         reason = "asked for" if asked else "; ".join(["the newest of the fitting ones", *rejected])
         notes.because("toolset", f"MSVC {best.version} of {best.product}", reason, _MSVC)
         return Toolset(
@@ -169,7 +140,6 @@ def choose_msvc(
             compiler=best.compiler or "",
             vcvarsall=best.vcvarsall,
         )
-    spec = accepts or (tables.msvc_for(cuda) if cuda else "")
     problem = "vs-components-missing"
     if not usable:
         message = "there is no Visual C++ with its 64-bit tools"
@@ -184,8 +154,8 @@ def choose_msvc(
     else:
         problem = "nvcc-host-compiler-mismatch"
         each = "; ".join(f"{t.version} of {t.product}: {against[t.version]}" for t in named)
-        message = f"no MSVC toolset goes with CUDA {cuda}: {each}"
-        good = "14.44" if not spec or fits("14.44", spec) else "14.39"
+        message = f"no MSVC toolset goes with CUDA {version}: {each}"
+        good = "14.44" if not accepts or fits("14.44", accepts) else "14.39"
         help_text = f"{_install(good)} Or take another toolkit: --cuda VERSION"
     notes.because("toolset", "none", message, _MSVC)
     notes.refuse(message, help_text, problem)

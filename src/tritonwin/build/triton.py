@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from packaging.requirements import Requirement
 
-from tritonwin.build.plan import Notes
 from tritonwin.build.recipe import SourceRelease
 from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.codec import from_json, parse
@@ -26,7 +25,7 @@ _FLAGS = "--llvm, --nlohmann-json, --pybind11, --offline"
 
 
 def needs(
-    request: Request, release: SourceRelease | None, notes: Notes
+    request: Request, release: SourceRelease | None
 ) -> tuple[dict[str, str], tuple[FileSource, ...]]:
     """The variables of a Triton build, and what its setup.py will fetch by a known hash.
 
@@ -34,7 +33,7 @@ def needs(
     runs in a build folder of its own, so that no CMakeCache.txt of the other way can spoil it.
     TRITON_HOME, where setup.py keeps what it fetched, is the parent of all build folders.
     """
-    order, checkout, system = request.order, request.machine.checkout, request.facts.system
+    order, checkout, notes = request.order, request.machine.checkout, request.notes
     pins = checkout.pins if checkout and checkout.pins else TritonPins()
     folders = {
         "LLVM_SYSPATH": order.llvm,
@@ -77,6 +76,7 @@ def needs(
         notes.warnings.append(
             "this checkout names no hash for LLVM: setup.py takes what the server gives"
         )
+    system = request.facts.system
     may_link = not request.windows or system.developer_mode is True or system.admin is True
     if release is not None and release.symlinks and not may_link:
         notes.refuse(
