@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -61,37 +59,57 @@ class Machine:
 
 
 @dataclass
-class Imagined(Machine):
-    """The machine after the changes noted here: asks backwards through them."""
+class _Place:
+    """What is imagined to be somewhere.
 
-    # places are spelled with a separator at the end; None: no such place
-    _changes: list[tuple[str | None, str | None]] = field(default_factory=list)
-    # the numbers of the changes that begin or end at a place, and of those inside of it
-    _at: dict[str, list[int]] = field(default_factory=dict)
-    _below: dict[str, list[int]] = field(default_factory=dict)
-    _children: dict[str, set[str]] = field(default_factory=dict)  # names that were changed
+    Attributes:
+        real: the place on the disk of the thing that is here; None: a new folder.
+        inside: what is otherwise than in `real`, by name; None: nothing is there.
+    """
+
+    real: Path | None
+    inside: dict[str, _Place | None] = field(default_factory=dict)
+
+    def child(self, name: str) -> _Place | None:
+        if name in self.inside or self.real is None:
+            return self.inside.get(name)
+        return _Place(self.real / name)
+
+
+@dataclass
+class Imagined(Machine):
+    """The machine after the changes noted here."""
+
+    _roots: dict[str, _Place | None] = field(default_factory=dict)
     _values: dict[tuple[str, str], RegistryValue | None] = field(default_factory=dict)
     _removed_keys: set[str] = field(default_factory=set)
 
     def move(self, source: Path, destination: Path) -> None:
-        self._change(source, destination)
+        found = self._at(source)
+        self._put(source, None)
+        self._put(destination, found)
 
     def make_folder(self, path: Path) -> None:
-        self._change(None, path)
+        self._put(path, _Place(None))
 
     def remove(self, path: Path) -> None:
-        self._change(path, None)
+        self._put(path, None)
 
-    def _change(self, source: Path | None, destination: Path | None) -> None:
-        number = len(self._changes)
-        ends = [None if path is None else _inside(path) for path in (source, destination)]
-        self._changes.append((ends[0], ends[1]))
-        for path in filter(None, (source, destination)):
-            *above, place = _prefixes(_inside(path))
-            self._at.setdefault(place, []).append(number)
-            self._children.setdefault(_inside(path.parent), set()).add(path.name)
-            for folder in above:
-                self._below.setdefault(folder, []).append(number)
+    def _at(self, path: Path) -> _Place | None:
+        place = self._roots.get(path.anchor, _Place(Path(path.anchor)))
+        for name in path.parts[1:]:
+            place = place and place.child(name)
+        return place
+
+    def _put(self, path: Path, what: _Place | None) -> None:
+        inside, key = self._roots, path.anchor
+        place: _Place | None = _Place(Path(key))
+        for name in path.parts[1:]:
+            place = inside.setdefault(key, place)
+            if place is None:  # a folder that was made without a change of its own
+                place = inside[key] = _Place(None)
+            inside, key, place = place.inside, name, place.child(name)
+        inside[key] = what
 
     def set_value(self, key: str, name: str, value: RegistryValue | None) -> None:
         self._values[key.lower(), name.lower()] = value
@@ -99,59 +117,33 @@ class Imagined(Machine):
     def remove_key(self, key: str) -> None:
         self._removed_keys.add(key.lower())
 
-    def _origin(self, path: Path) -> tuple[Path | Kind, bool, list[str]]:
-        """The place on the real disk of the thing at `path`, or its kind where it has none.
-
-        And True where nothing inside of it changed on its way, and the places on that way.
-        """
-        place, whole, number = _inside(path), True, len(self._changes)
-        way = [place]
-        while True:
-            before = [_last(self._at.get(above), number) for above in _prefixes(place)]
-            found = max(before)
-            inside = _last(self._below.get(place), number)
-            whole = whole and (inside < 0 or inside < found)
-            if found < 0:
-                return Path(place), whole, way
-            number = found
-            source, destination = self._changes[number]
-            if destination is not None and place.startswith(destination):
-                if source is not None:
-                    place = source + place[len(destination) :]
-                    way.append(place)
-                elif place == destination:
-                    return "folder", whole, way
-            else:
-                return "absent", whole, way
-
     def kind(self, path: Path) -> Kind:
-        origin, *_ = self._origin(path)
-        return super().kind(origin) if isinstance(origin, Path) else origin
+        place = self._at(path)
+        if place is None:
+            return "absent"
+        return "folder" if place.real is None else super().kind(place.real)
 
     def listing(self, path: Path) -> dict[str, str]:
-        return self._described(path, "listing")
+        return self._described(path, super().listing)
 
     def stamps(self, path: Path) -> dict[str, str]:
-        return self._described(path, "stamps")
+        return self._described(path, super().stamps)
 
-    def _described(self, path: Path, how: Literal["listing", "stamps"]) -> dict[str, str]:
-        origin, whole, _ = self._origin(path)
-        kind = self.kind(path)
-        if isinstance(origin, Path) and (whole or kind != "folder"):
-            return super().listing(origin) if how == "listing" else super().stamps(origin)
-        if kind == "absent":
+    def _described(self, path: Path, describe: Callable[[Path], dict[str, str]]) -> dict[str, str]:
+        place = self._at(path)
+        if place is None:
             return {}
+        if place.real is not None and not place.inside:
+            return describe(place.real)
         found = {".": "folder"}
         for name in sorted(self.names(path)):
-            for below, what in self._described(path / name, how).items():
+            for below, what in self._described(path / name, describe).items():
                 found[name if below == "." else f"{name}/{below}"] = what
         return found
 
     def names(self, folder: Path) -> frozenset[str]:
-        origin, _, way = self._origin(folder)
-        listed = {name for place in way for name in self._children.get(place, ())}
-        if isinstance(origin, Path):
-            listed |= super().names(origin)
+        place = self._at(folder) or _Place(None)
+        listed = set(place.inside) | (super().names(place.real) if place.real else set())
         return frozenset(name for name in listed if self.kind(folder / name) != "absent")
 
     def value(self, key: str, name: str) -> RegistryValue | None:
@@ -166,18 +158,3 @@ class Imagined(Machine):
         below = [k for k in self._removed_keys if k.rpartition("\\")[0] == key.lower()]
         # what was taken out of it may have been all that was in it
         return "empty" if found == "full" and (inside or below) and not any(inside) else found
-
-
-def _inside(path: Path) -> str:
-    return f"{path}{os.sep}"
-
-
-def _prefixes(place: str) -> list[str]:
-    """The places above one, and itself at the end."""
-    ends = (end for end, character in enumerate(place, 1) if character == os.sep)
-    return [place[:end] for end in ends]
-
-
-def _last(numbers: Sequence[int] | None, before: int) -> int:
-    """The last of ascending numbers below a bound; -1: there is none."""
-    return numbers[at - 1] if numbers and (at := bisect_left(numbers, before)) else -1
