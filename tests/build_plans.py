@@ -9,11 +9,11 @@ from typing import Any
 
 from tritonwin.build import source
 from tritonwin.build.plan import GIB, BuildPlan, BuildSource, CompilerMemory
-from tritonwin.build.source import SourceCache
+from tritonwin.build.source import BuildContext
 from tritonwin.support.pip import Pip
 from tritonwin.system.host import Host
 
-NOBODY = SourceCache(pip=Pip(("/nowhere",)), offline=True)
+NOBODY = BuildContext(pip=lambda: Pip(("/nowhere",)), offline=True)
 
 
 def plan(root: Path, **fields: Any) -> BuildPlan:
@@ -50,5 +50,5 @@ def laid_down(root: Path, *, edits: Any = (), **of_source: Any) -> BuildPlan:
     """The plan of a build below `root`, with its source in its folder."""
     made = plan(root, source=BuildSource(**of_source), edits=edits)
     made.layout.root.mkdir(parents=True, exist_ok=True)
-    source.prepare(made, NOBODY, Host.this_machine())
+    source.prepare(made, replace(NOBODY, host=Host.this_machine()))
     return made

@@ -11,6 +11,7 @@ from world import PIP
 from tritonwin.build import planner
 from tritonwin.build.order import Order, survey
 from tritonwin.build.plan import BuildPlan
+from tritonwin.build.source import BuildContext
 from tritonwin.facts.collect import collect
 from tritonwin.system.host import Host
 
@@ -22,7 +23,8 @@ def plan(target: Path, folder: Path, variables: dict[str, str], **order: Any) ->
     host = replace(machine, env=replace(machine.env, data=data))
     facts = collect(python=str(target), host=host)
     wanted = Order(root=folder, anyway=True, **order)
-    made = planner.plan(wanted, survey(wanted, facts, host, lambda: PIP))
+    context = BuildContext(host=host, pip=lambda: PIP)
+    made = planner.plan(wanted, survey(wanted, facts, context))
     assert made.possible, made.refusals
     return made
 

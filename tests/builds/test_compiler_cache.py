@@ -11,9 +11,7 @@ import pytest
 from world import HERE, PIP, cached_target
 
 from tritonwin.build import runner
-from tritonwin.build.runner import RunContext
-from tritonwin.build.source import SourceCache
-from tritonwin.system.host import Host
+from tritonwin.build.source import BuildContext
 
 pytestmark = pytest.mark.full
 
@@ -30,7 +28,7 @@ def test_a_second_build_compiles_nothing(
         torch_target, tmp_path / "b", {}, recipe="cuda-extension", source=str(HERE / "tiny_cuda"),
         archs=("9.0", "12.0"), cuda="assembled", jobs=2,
     )  # fmt: skip
-    context = RunContext(cache=SourceCache(pip=PIP), host=Host.this_machine())
+    context = BuildContext(pip=lambda: PIP)
 
     def build() -> tuple[bool, bool]:
         log.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from tritonwin.build import runner
 from tritonwin.build import wheel as wheels
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.recipe import load
-from tritonwin.build.source import SourceCache
+from tritonwin.build.source import BuildContext
 from tritonwin.build.wheel import tagged
 from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.files import paths_in
@@ -38,7 +38,7 @@ def sdist(torch_target: Path) -> Path:
     assert release.sha256
     folder = torch_target.parent.parent.parent
     sdist = FileSource(name="flash-attn", location=release.file, sha256=release.sha256)
-    return SourceCache(pip=PIP).obtain(sdist, folder)
+    return BuildContext(pip=lambda: PIP).obtain(sdist, folder)
 
 
 @pytest.fixture

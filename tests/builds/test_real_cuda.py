@@ -9,10 +9,9 @@ import planned
 import pytest
 from world import HERE, PIP
 
-from tritonwin.build.runner import RunContext, make
-from tritonwin.build.source import SourceCache
+from tritonwin.build.runner import make
+from tritonwin.build.source import BuildContext
 from tritonwin.build.wheel import read_info
-from tritonwin.system.host import Host
 
 pytestmark = pytest.mark.full
 
@@ -29,9 +28,7 @@ def test_with_a_toolkit_from_the_package_index(
     # what a torch with CUDA would have loaded before the extension is imported
     monkeypatch.setenv("LD_LIBRARY_PATH", str(Path(plan.cuda.path) / "lib"))
     said: list[object] = []
-    outcome = make(
-        plan, RunContext(cache=SourceCache(pip=PIP), host=Host.this_machine(), on_event=said.append)
-    )
+    outcome = make(plan, BuildContext(pip=lambda: PIP, on_event=said.append))
     assert outcome.wheel, Path(outcome.log).read_text()[-4000:]
     assert plan.cuda.path in Path(outcome.log).read_text(), "another nvcc was used"
     assert outcome.proof

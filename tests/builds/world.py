@@ -16,8 +16,7 @@ from pathlib import Path
 import platformdirs
 
 from tritonwin.build.plan import GIB, BuildPlan, BuildSource, CompilerMemory, Toolkit
-from tritonwin.build.runner import RunContext
-from tritonwin.build.source import SourceCache
+from tritonwin.build.source import BuildContext
 from tritonwin.support.pip import Pip
 from tritonwin.system.host import Environment, Host
 
@@ -138,15 +137,15 @@ class World:
         )  # fmt: skip
         return replace(known, **changes)  # type: ignore[arg-type]
 
-    def context(self) -> RunContext:
+    def context(self) -> BuildContext:
         variables = {
             "PATH": "/usr/bin:/bin",
             "HOME": str(self.folder),
             "LANG": "C.UTF-8",
             "CXX": str(self.folder / "c++"),
         }
-        return RunContext(
-            cache=SourceCache(pip=PIP),
+        return BuildContext(
+            pip=lambda: PIP,
             host=replace(Host.this_machine(), env=Environment(variables)),
             on_event=self.said.append,
         )

@@ -27,7 +27,7 @@ from tritonwin.build.order import BuildMachine, Order, Request, survey, survey_s
 from tritonwin.build.plan import GIB, BuildPlan, Notes
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load, names
-from tritonwin.build.source import SourceCache
+from tritonwin.build.source import BuildContext
 from tritonwin.build.toolkit import assemble, name_libraries
 from tritonwin.errors import UserError
 from tritonwin.facts.records import CudaToolkit, PythonDev, Variable
@@ -54,6 +54,10 @@ def refused(made: BuildPlan) -> str:
 
 def planned(tmp_path: Path, recipe: str = FLASH, **order: Any) -> BuildPlan:
     return plan(Order(recipe=recipe, **order), linux(tmp_path))
+
+
+def at(machine: BuildMachine, **others: Any) -> BuildContext:
+    return BuildContext(**{"pip": no_pip, "host": machine.host, **others})
 
 
 def having(machine: BuildMachine, **variables: str) -> BuildMachine:
@@ -279,12 +283,13 @@ def test_a_toolkit_is_put_together_once_and_whole(tmp_path: Path) -> None:
         "nvidia_cuda_nvcc-13.0.88.dist-info/METADATA",
     )  # fmt: skip
     pinned = parts(tmp_path / "wheels", *members)
-    depot = SourceCache(pip=Pip(("no pip",)), folders=[tmp_path / "wheels"], offline=True)
-    said: list[str] = []
+    depot = BuildContext(pip=no_pip, folders=[tmp_path / "wheels"], offline=True)
+    said: list[object] = []
+    depot = replace(depot, on_event=said.append)
     (tmp_path / "b" / "c.part").mkdir(parents=True)
     (tmp_path / "b" / "c.part" / "of an earlier run").touch()
     for _ in range(2):
-        assemble(pinned, tmp_path / "b" / "c", depot, said.append)
+        assemble(pinned, tmp_path / "b" / "c", depot)
     assert said == ["nvidia-cuda-nvcc 13.0.88"]
     made = {p.relative_to(tmp_path / "b").as_posix() for p in (tmp_path / "b").rglob("*.*")}
     links = {"c/lib/libcudart.so"} if sys.platform != "win32" else set()
@@ -292,17 +297,17 @@ def test_a_toolkit_is_put_together_once_and_whole(tmp_path: Path) -> None:
     assert os.access(tmp_path / "b" / "c" / "bin" / "nvcc", os.X_OK)
     for folder, evil in (("1", "nvidia/cu13/../../evil"), ("2", "nvidia/cu13/C:/evil")):
         pinned = parts(tmp_path / folder, evil)
-        depot = SourceCache(pip=Pip(("no pip",)), folders=[tmp_path / folder], offline=True)
+        depot = BuildContext(pip=no_pip, folders=[tmp_path / folder], offline=True)
         with pytest.raises(ArchiveError, match="outside its folder"):
-            assemble(pinned, tmp_path / "c", depot, str)
+            assemble(pinned, tmp_path / "c", depot)
     assert not list(tmp_path.rglob("evil"))
 
 
 def test_parts_without_a_compiler_are_no_toolkit(tmp_path: Path) -> None:
     pinned = parts(tmp_path / "wheels", "nvidia/cu13/include/cuda.h")
-    depot = SourceCache(pip=Pip(("no pip",)), folders=[tmp_path / "wheels"], offline=True)
+    depot = BuildContext(pip=no_pip, folders=[tmp_path / "wheels"], offline=True)
     with pytest.raises(UserError, match="hold no nvcc"):
-        assemble(pinned, tmp_path / "c", depot, str)
+        assemble(pinned, tmp_path / "c", depot)
     assert not (tmp_path / "c").exists()
 
 
@@ -592,7 +597,7 @@ def test_the_target_is_asked_for_its_venv(tmp_path: Path, code: int | None, venv
         python.chmod(0o755)
     assert machine.facts.target is not None
     facts = replace(machine.facts, target=replace(machine.facts.target, executable=str(python)))
-    found = survey(Order(recipe=FLASH, anyway=True), facts, machine.host, no_pip)
+    found = survey(Order(recipe=FLASH, anyway=True), facts, at(machine))
     assert found.venv is venv
     assert found.disk_free
     assert found.resources.cores >= 1
@@ -609,7 +614,7 @@ def test_a_snapshot_is_planned_for_its_machine(
     system = replace(facts.system, memory_bytes=32 * GIB, cpu_count=8)
     facts = replace(facts, target=replace(target, base_executable=None), system=system)
     asked = Order(recipe="sageattention", anyway=True)
-    machine = survey_snapshot(asked, facts, Host.this_machine(), no_pip)
+    machine = survey_snapshot(asked, facts, BuildContext(pip=no_pip))
     made = plan(asked, machine)
     assert made.possible, refused(made)
     assert made.windows is (on is windows)
@@ -631,8 +636,8 @@ def test_the_public_lists_are_asked_before_a_build(
     machine = windows(tmp_path)
     for offline in (False, True):
         wanted = Order(recipe=FLASH, offline=offline)
-        assert survey(wanted, machine.facts, machine.host, no_pip).wheel is None
-        assert survey_snapshot(wanted, machine.facts, machine.host, no_pip).wheel is None
+        assert survey(wanted, machine.facts, at(machine)).wheel is None
+        assert survey_snapshot(wanted, machine.facts, at(machine)).wheel is None
     assert [options["public"] for options in asked] == [True, True, False, False]
 
 
@@ -795,7 +800,7 @@ def test_a_pip_that_fails_makes_no_wheel_and_no_failure(tmp_path: Path) -> None:
             raise PipError("pip is broken", "Repair it.")
 
     machine = windows(tmp_path)
-    found = order.survey(Order(recipe=FLASH), machine.facts, machine.host, lambda: Broken(("pip",)))
+    found = survey(Order(recipe=FLASH), machine.facts, at(machine, pip=lambda: Broken(("pip",))))
     assert found.wheel is None
 
 
@@ -864,13 +869,13 @@ def test_a_wheel_that_exists_is_found_first(tmp_path: Path, file: str, fits: boo
     make_wheel(wheels, file)
     machine = machines.windows(tmp_path)
     order = Order(recipe="flash-attn", offline=True)
-    found = survey(order, machine.facts, machine.host, no_pip, lists=[str(wheels)])
+    found = survey(order, machine.facts, at(machine, folders=(wheels,)))
     assert (found.wheel.file == file) == fits
     made = plan(order, replace(found, resources=machines.room(64)))
     assert ("a wheel that fits exists" in str(made.refusals)) == fits
     if not fits:
         assert "needs torch 2.8, this is torch 2.9" in str(made.decisions)
-    anyway = survey(replace(order, anyway=True), machine.facts, machine.host, no_pip)
+    anyway = survey(replace(order, anyway=True), machine.facts, at(machine))
     assert anyway.wheel is None
 
 
@@ -880,10 +885,10 @@ def test_a_folder_is_examined(tmp_path: Path) -> None:
     (source / "flash_attn").mkdir(parents=True)
     order = Order(recipe="flash-attn", source=str(source))
     with pytest.raises(UserError, match=r"neither setup\.py nor pyproject\.toml"):
-        survey(order, machine.facts, machine.host, no_pip)
+        survey(order, machine.facts, at(machine))
     (source / "setup.py").touch()
     (source / "flash_attn" / "__init__.py").write_text('__version__ = "2.8.4"\n')
-    found = survey(order, machine.facts, machine.host, no_pip).checkout
+    found = survey(order, machine.facts, at(machine)).checkout
     assert found.version == "2.8.4"
 
 

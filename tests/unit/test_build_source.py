@@ -22,15 +22,13 @@ from tritonwin.build.copying import SourceError
 from tritonwin.build.order import Order
 from tritonwin.build.plan import BuildSource, SourceEdit
 from tritonwin.build.planner import plan as planned
-from tritonwin.build.runner import RunContext
-from tritonwin.build.source import SourceCache, address_in
+from tritonwin.build.source import BuildContext, address_in
 from tritonwin.errors import UserError
 from tritonwin.support import archives
 from tritonwin.support.addresses import DownloadError
 from tritonwin.support.archives import Allowance, TooMuchError
 from tritonwin.support.download import NotFoundError
 from tritonwin.support.wheel_choice import FileSource
-from tritonwin.system.host import Host
 
 FILES = {
     "x-1.0/setup.py": "setup()",
@@ -179,7 +177,7 @@ def test_a_folder_that_cannot_be_copied_is_no_failure_of_ours(tmp_path: Path) ->
 
 def test_a_build_folder_that_cannot_be_made(tmp_path: Path) -> None:
     write(tmp_path, {"file": ""})
-    context = RunContext(host=Host.this_machine(), cache=NOBODY)
+    context = NOBODY
     with pytest.raises(UserError, match="cannot be made") as refused:
         runner.build(plan(tmp_path / "file/root"), context)
     assert "--root" in refused.value.help
@@ -206,7 +204,7 @@ def test_a_file_of_another_content_is_not_replaced_in_silence(tmp_path: Path) ->
 def test_what_is_no_project_is_told_before_an_environment_is_made(tmp_path: Path) -> None:
     archive = a_tar(tmp_path / "x", {"x/readme": ""})
     made = plan(tmp_path / "root", source=BuildSource(kind="sdist", location=str(archive)))
-    context = RunContext(host=Host.this_machine(), cache=NOBODY)
+    context = NOBODY
     with pytest.raises(UserError, match=r"holds neither setup\.py nor") as refused:
         runner.build(made, context)
     assert "--source DIR" in refused.value.help
@@ -224,7 +222,7 @@ def test_a_link_in_the_build_folder_has_nothing_of_others_changed(
     write(tmp_path, {"m/readme": "no project"})
     (tmp_path / "root" / name).symlink_to(tmp_path / "theirs")
     with pytest.raises(UserError, match=r"holds neither setup\.py nor"):
-        runner.build(made, RunContext(host=Host.this_machine(), cache=NOBODY), resume=resume)
+        runner.build(made, NOBODY, resume=resume)
     theirs = {p.name: p.read_text() for p in (tmp_path / "theirs").iterdir()}
     assert theirs == {"a.whl": "a wheel", "setup.py": "theirs"}
     assert not (tmp_path / "root" / name).is_symlink()
@@ -315,12 +313,12 @@ def test_an_edit_that_finds_nothing(tmp_path: Path, files: dict[str, str], requi
 def test_a_file_is_taken_from_a_folder_when_its_hash_is_right(tmp_path: Path) -> None:
     write(tmp_path, {"a/x.whl": "wrong", "b/x.whl": "right"})
     sha256 = hashlib.sha256(b"right").hexdigest()
-    cache = SourceCache(pip=NOBODY.pip, folders=(tmp_path / "a", tmp_path / "b"), offline=True)
+    cache = BuildContext(pip=NOBODY.pip, folders=(tmp_path / "a", tmp_path / "b"), offline=True)
     right = FileSource(name="x", location="x.whl", sha256=sha256)
     assert cache.obtain(right, tmp_path / "into") == tmp_path / "b/x.whl"
     with pytest.raises(DownloadError, match="nothing may be fetched"):
         cache.obtain(FileSource(name="x", location="x.whl", sha256="0" * 64), tmp_path / "into")
-    online = SourceCache(pip=NOBODY.pip)
+    online = BuildContext(pip=NOBODY.pip)
     url = (tmp_path / "b/x.whl").as_uri()
     there = FileSource(name="x", location=url, sha256=sha256)
     assert online.obtain(there, tmp_path / "into").read_text() == "right"
@@ -348,7 +346,7 @@ def test_the_address_of_a_file_on_an_index_page(page: str, address: str | None) 
 
 
 def test_no_index_has_it(tmp_path: Path) -> None:
-    cache = SourceCache(pip=NOBODY.pip)
+    cache = BuildContext(pip=NOBODY.pip)
     vars(cache)["places"] = type("Places", (), {"index": tmp_path.as_uri(), "extra_indexes": ()})()
     with pytest.raises(NotFoundError, match="no index"):
         cache.obtain(FileSource(name="x", location="x.whl", sha256="0" * 64), tmp_path / "into")

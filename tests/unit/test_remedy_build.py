@@ -180,7 +180,7 @@ def test_the_build_that_was_shown_is_made_and_tells_how_far_it_is(
 ) -> None:
     """Nothing is surveyed or planned a second time: the machine may be another by then."""
     made, target = scene(tmp_path, means, monkeypatch, make_wheel(tmp_path / "dist", WHEEL))
-    shown = means.builds[made.change.plan].plan
+    shown = means.builds[made.change.plan][0]
     monkeypatch.setattr("tritonwin.build.order.survey", lambda *_, **__: pytest.fail("again"))
     ended, carried_out = runner.make, []
 

@@ -329,7 +329,7 @@ from tritonwin.build import command
 from tritonwin.build.jobs import resources
 from tritonwin.build.order import BuildMachine, Order
 from tritonwin.build.planner import plan
-from tritonwin.build.source import SourceCache
+from tritonwin.build.source import BuildContext
 from tritonwin.build.toolkit import assemble
 from tritonwin.facts.collect import collect
 from tritonwin.system.host import Host
@@ -343,11 +343,11 @@ order = Order(recipe="flash-attn", archs=("8.9",), jobs=1, root=Path(r"C:\b"), c
 made = plan(order, machine)
 assert made.possible, made.refusals
 parts = [p for p in made.cuda.parts if p.name in sys.argv[4:]]
-cache = SourceCache(pip=Pip((), ""), folders=(Path(sys.argv[3]),), offline=True)
+cache = BuildContext(pip=lambda: Pip((), ""), folders=(Path(sys.argv[3]),), offline=True)
 home = Path(made.cuda.path)
 home.parent.mkdir(parents=True)
 made.layout.temp.mkdir()
-assemble(parts, home, cache, lambda _: None)
+assemble(parts, home, cache)
 env = command.command(made, host).environment(command.inherited(made, host))
 without = {n: v for n, v in env.items() if n.upper() != "PATH"} | {"PATH": r"C:\windows\system32"}
 Path(r"C:\a.cu").write_text("__global__ void k() {}\n")

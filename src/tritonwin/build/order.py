@@ -5,7 +5,7 @@ from __future__ import annotations
 import ntpath
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,12 +16,11 @@ from tritonwin.build.copying import is_project
 from tritonwin.build.jobs import Resources
 from tritonwin.build.plan import Notes
 from tritonwin.build.recipe import Circumstances, Recipe, load
+from tritonwin.build.source import BuildContext
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts, Interpreter, Torch
 from tritonwin.support.chooser import SetChooser
 from tritonwin.support.install_plan import sources_for
-from tritonwin.support.pip import Pip
-from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_file, is_folder, read_text
@@ -178,45 +177,28 @@ def parent_folder(root: Path | None, host: Host) -> str:
     return found
 
 
-def survey(
-    order: Order,
-    facts: Facts,
-    host: Host,
-    pip: Callable[[], Pip],
-    *,
-    lists: Sequence[str] = (),
-) -> BuildMachine:
+def survey(order: Order, facts: Facts, context: BuildContext) -> BuildMachine:
     """Look at the machine that a build is planned for.
 
-    Args:
-        pip: the target's; its indexes are asked for a wheel that exists already.
-        lists: where the user has wheels; the public lists are asked as well.
+    The target's indexes and the public lists are asked for a wheel that exists already.
 
     Raises:
         UserError: no such recipe, source or folder.
     """
-    target = facts.target
+    host, target = context.host, facts.target
     return BuildMachine(
         facts=facts,
         host=host,
         resources=jobs.resources(),
         checkout=_checkout(order, windows=host.windows),
         disk_free=_free(Path(parent_folder(order.root, host))),
-        wheel=_wheel(
-            order,
-            facts,
-            lambda: sources_for(
-                facts, pip, lists=lists, public=not order.offline, offline=order.offline
-            ),
-        ),
+        wheel=_wheel(order, facts, context),
         venv=_has_venv(target.executable) if target else None,
         runtime=_runtime(target, is_file) if target and host.windows else None,
     )
 
 
-def survey_snapshot(
-    order: Order, facts: Facts, here: Host, pip: Callable[[], Pip], *, lists: Sequence[str] = ()
-) -> BuildMachine:
+def survey_snapshot(order: Order, facts: Facts, context: BuildContext) -> BuildMachine:
     """The machine of a snapshot, of which nothing is known but its facts.
 
     All of its memory counts as free, and the disk as large enough. Its pip cannot be asked for
@@ -225,11 +207,6 @@ def survey_snapshot(
     Raises:
         UserError: no such recipe, source or folder.
     """
-
-    def sources() -> Sources:
-        named = sources_for(facts, pip, lists=lists, public=not order.offline, offline=True)
-        return replace(named, offline=order.offline)
-
     windows = facts.system.os == "windows"
     target, memory = facts.target, facts.system.memory_bytes
     kinds = (target.kind, *target.managers) if target else ()
@@ -237,10 +214,10 @@ def survey_snapshot(
     cores = facts.system.cpu_count or 1
     return BuildMachine(
         facts=facts,
-        host=replace(here, env=Environment({}, windows=windows), windows=windows),
+        host=replace(context.host, env=Environment({}, windows=windows), windows=windows),
         resources=Resources(allocatable=memory, physical=memory, cores=cores),
         checkout=_checkout(order, windows=windows),
-        wheel=_wheel(order, facts, sources),
+        wheel=_wheel(order, facts, context, elsewhere=True),
         venv=False if embedded else None,
         runtime=_runtime(target, lambda _: True) if target and embedded else None,
         elsewhere=True,
@@ -313,14 +290,25 @@ def _version(root: Path, project: Path, recipe: Recipe) -> str | None:
     return None
 
 
-def _wheel(order: Order, facts: Facts, sources: Callable[[], Sources]) -> WheelChoice | None:
+def _wheel(
+    order: Order, facts: Facts, context: BuildContext, *, elsewhere: bool = False
+) -> WheelChoice | None:
     """The chooser's answer; None where it cannot be asked, or a source of the user's is built."""
     distribution = load(order.recipe).distribution
     if not distribution or order.source or order.ref or order.anyway:
         return None
+    offline = order.offline
     wanted = f"{distribution}=={order.version}" if order.version else distribution
     try:
-        chosen = SetChooser(facts=facts, sources=sources()).choose([Requirement(wanted)]).chosen
+        sources = sources_for(
+            facts,
+            context.pip,
+            lists=map(str, context.folders),
+            public=not offline,
+            offline=offline or elsewhere,
+        )
+        chooser = SetChooser(facts=facts, sources=replace(sources, offline=offline))
+        chosen = chooser.choose([Requirement(wanted)]).chosen
     except UserError:
         return None
     return next((c.choice for c in chosen if c.choice.package == distribution), None)

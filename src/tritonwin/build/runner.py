@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,36 +19,17 @@ from tritonwin.build.copying import is_project
 from tritonwin.build.ninja import Counter
 from tritonwin.build.outcome import BuildOutcome, BuildRun, BuildState, OnEvent
 from tritonwin.build.plan import BuildPlan
-from tritonwin.build.source import SourceCache
+from tritonwin.build.source import BuildContext
 from tritonwin.errors import UserError
-from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.disk import discard, is_real_folder
 from tritonwin.journal.lock import locked
 from tritonwin.problems.explain import explain_stream
 from tritonwin.system.codec import from_json, parse, to_json
 from tritonwin.system.files import is_file, paths_in, read_text, replace_whole
-from tritonwin.system.host import Host
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunContext:
-    """Everything but the plan that a build needs.
-
-    Attributes:
-        cache: where files come from; its pip is that of the target.
-        pip_options: "--no-index", "--find-links", DIR.
-        facts: of the machine, for the explanation of a failure.
-    """
-
-    cache: SourceCache
-    host: Host
-    pip_options: tuple[str, ...] = ()
-    facts: Facts | None = None
-    on_event: OnEvent = lambda _: None
-
-
-def make(plan: BuildPlan, context: RunContext, *, resume: bool = False) -> BuildOutcome:
+def make(plan: BuildPlan, context: BuildContext, *, resume: bool = False) -> BuildOutcome:
     """Build the wheel, give it its local version, prove it, and describe it in a file beside it.
 
     Exactly this plan is carried out; nothing is planned again.
@@ -60,13 +41,13 @@ def make(plan: BuildPlan, context: RunContext, *, resume: bool = False) -> Build
     if built.wheel is None:
         return built
     tagged = wheel.tagged(Path(built.wheel), plan.local_version)
-    proof = wheel.prove(plan, tagged, context.cache.pip, on_event=context.on_event)
+    proof = wheel.prove(plan, tagged, context.pip(), on_event=context.on_event)
     info = wheel.describe(plan, tagged, built.runs, venv.installed(plan.layout.python), proof)
     path = wheel.write_info(info, tagged.parent, Redactor.this_machine(context.host))
     return replace(built, wheel=str(tagged), proof=proof, info=str(path))
 
 
-def build(plan: BuildPlan, context: RunContext, *, resume: bool = False) -> BuildOutcome:
+def build(plan: BuildPlan, context: BuildContext, *, resume: bool = False) -> BuildOutcome:
     """Build the wheel as the command makes it: neither tagged nor proven.
 
     Interrupted, it leaves what a later call with `resume` goes on with.
@@ -89,7 +70,7 @@ def build(plan: BuildPlan, context: RunContext, *, resume: bool = False) -> Buil
         return replace(outcome, problems=found.problems, failed_step=step)
 
 
-def prepare(plan: BuildPlan, context: RunContext) -> None:
+def prepare(plan: BuildPlan, context: BuildContext) -> None:
     """Put everything into its place and compile nothing; what is there already stays.
 
     Raises:
@@ -132,7 +113,7 @@ def _begin(plan: BuildPlan) -> None:
     write_state(plan, BuildState())
 
 
-def _prepare(plan: BuildPlan, context: RunContext) -> tuple[Mapping[str, str], tuple[str, ...]]:
+def _prepare(plan: BuildPlan, context: BuildContext) -> tuple[Mapping[str, str], tuple[str, ...]]:
     """The captured environment of the command, and folders for the head of PATH."""
     layout, on_event = plan.layout, context.on_event
     captured = inherited(plan, context.host)
@@ -141,7 +122,7 @@ def _prepare(plan: BuildPlan, context: RunContext) -> tuple[Mapping[str, str], t
         if not is_real_folder(folder):  # a link would have others' files changed
             discard(folder)
     on_event("source")
-    source.prepare(plan, context.cache, context.host)
+    source.prepare(plan, context)
     if not is_project(layout.source / plan.source.subfolder):
         raise UserError(
             f"{plan.source.location} holds neither setup.py nor pyproject.toml",
@@ -149,7 +130,7 @@ def _prepare(plan: BuildPlan, context: RunContext) -> tuple[Mapping[str, str], t
         )
     if plan.cuda and plan.cuda.origin == "assembled":
         on_event(f"CUDA {plan.cuda.version}")
-        toolkit.assemble(plan.cuda.parts, Path(plan.cuda.path), context.cache, on_event)
+        toolkit.assemble(plan.cuda.parts, Path(plan.cuda.path), context)
     if plan.cuda and plan.cuda.origin == "packages" and not plan.windows:
         toolkit.name_libraries(Path(plan.cuda.path, "lib"), layout.cuda)
     on_event("build environment")
@@ -157,14 +138,14 @@ def _prepare(plan: BuildPlan, context: RunContext) -> tuple[Mapping[str, str], t
     wanted = venv.missing(plan.requirements, venv.installed(python.python))
     if wanted:
         on_event(f"installing {', '.join(wanted)}")
-        venv.install(python, context.cache.pip, wanted, context.pip_options)
+        venv.install(python, context.pip(), wanted, context.pip_options)
     for folder in (layout.temp, layout.dist):
         folder.mkdir(exist_ok=True)
     return captured, python.scripts
 
 
 def _compile(
-    plan: BuildPlan, context: RunContext, captured: Mapping[str, str], scripts: tuple[str, ...]
+    plan: BuildPlan, context: BuildContext, captured: Mapping[str, str], scripts: tuple[str, ...]
 ) -> tuple[BuildRun, ...]:
     """Run the command until it succeeds or fails for something that fewer jobs do not cure."""
     layout = plan.layout

@@ -12,7 +12,9 @@ from urllib.parse import urljoin
 
 from tritonwin.build import git
 from tritonwin.build.copying import SourceError, copy, edit, refuse_link, unpack
+from tritonwin.build.outcome import OnEvent
 from tritonwin.build.plan import BuildPlan, BuildSource
+from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
@@ -30,7 +32,7 @@ _GIT_TIMEOUT = 3600.0
 _JSON_OR_HTML = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5"}
 
 
-def prepare(plan: BuildPlan, cache: SourceCache, host: Host) -> None:
+def prepare(plan: BuildPlan, context: BuildContext) -> None:
     """Make the plan's source folder hold the edited source; what an earlier run left there stays.
 
     Of a folder, files that were changed since then are copied again, and those alone.
@@ -54,13 +56,13 @@ def prepare(plan: BuildPlan, cache: SourceCache, host: Host) -> None:
         discard(part)
         try:
             if source.kind == "git":
-                fetched = _check_out(source, part, host)
+                fetched = _check_out(source, part, context.host)
                 plan.layout.commit.write_text(fetched + "\n", encoding="ascii")
             else:
                 sdist = FileSource(
                     name=plan.distribution, location=source.location, sha256=source.sha256
                 )
-                unpack(_on_disk(sdist, plan.layout.root, cache), part, source.skip)
+                unpack(_on_disk(sdist, plan.layout.root, context), part, source.skip)
             edit(part, plan.edits)
             part.rename(to)
         finally:
@@ -73,7 +75,7 @@ def commit(plan: BuildPlan) -> str | None:
     return found.strip() if found else None
 
 
-def _on_disk(sdist: FileSource, folder: Path, cache: SourceCache) -> Path:
+def _on_disk(sdist: FileSource, folder: Path, context: BuildContext) -> Path:
     """The file that was named, or one of that name, held to its hash."""
     named = Path(sdist.location)
     if is_file(named) and sdist.sha256 in {None, file_hash(named)}:
@@ -85,7 +87,7 @@ def _on_disk(sdist: FileSource, folder: Path, cache: SourceCache) -> Path:
         )
     if sdist.sha256 is None:
         raise SourceError(f"{named} is not there any more", "Give the file again: --source FILE")
-    return cache.obtain(sdist, folder)
+    return context.obtain(sdist, folder)
 
 
 def _check_out(source: BuildSource, to: Path, host: Host) -> str:
@@ -125,21 +127,31 @@ def _git(program: Path, folder: Path, env: Mapping[str, str]) -> Callable[..., s
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceCache:
-    """Files that are known by name and hash: from a folder, their address, or pip's index.
+class BuildContext:
+    """Everything but order and plan that a build needs.
 
     Attributes:
-        folders: searched first, in this order.
+        pip: finds the pip of the target.
+        folders: hold files that need not be fetched; searched in this order.
         offline: nothing is fetched.
+        facts: of the machine, for the explanation of a failure.
     """
 
-    pip: Pip
-    folders: Sequence[Path] = field(default=())
+    pip: Callable[[], Pip]
+    host: Host = field(default_factory=Host.this_machine)
+    folders: Sequence[Path] = ()
     offline: bool = False
+    facts: Facts | None = None
+    on_event: OnEvent = lambda _: None
 
     @cached_property
     def places(self) -> Places:
-        return configured_places(self.pip)
+        return configured_places(self.pip())
+
+    @property
+    def pip_options(self) -> tuple[str, ...]:
+        links = (word for folder in self.folders for word in ("--find-links", str(folder)))
+        return (*(["--no-index"] if self.offline else []), *links)
 
     def obtain(self, wanted: FileSource, into: Path) -> Path:
         """The file, in one of the folders or fetched into the folder `into`; its hash is checked.

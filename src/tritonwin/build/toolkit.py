@@ -27,8 +27,7 @@ from tritonwin.system.files import is_file, is_folder, paths_in, same_place, ver
 
 if TYPE_CHECKING:
     from tritonwin.build.order import Request
-    from tritonwin.build.outcome import OnEvent
-    from tritonwin.build.source import SourceCache
+    from tritonwin.build.source import BuildContext
 
 ASSEMBLED = "assembled"
 PROBLEM = "cuda-toolkit-for-build"
@@ -144,11 +143,8 @@ def _distance(version: str, torch_cuda: str | None) -> tuple[int, int]:
 # --- assembled from the package index
 
 
-def assemble(parts: Sequence[FileSource], to: Path, cache: SourceCache, on_event: OnEvent) -> None:
+def assemble(parts: Sequence[FileSource], to: Path, context: BuildContext) -> None:
     """Make `to` the toolkit; one that an earlier run has assembled stays.
-
-    Args:
-        on_event: called with a line for each part.
 
     Raises:
         DownloadError: a part cannot be fetched, or has another hash.
@@ -161,8 +157,8 @@ def assemble(parts: Sequence[FileSource], to: Path, cache: SourceCache, on_event
     work.mkdir(parents=True)
     wheels = to.with_name(to.name + ".wheels")
     for part in parts:
-        on_event(f"{part.name} {part.version}")
-        unpack_folders(cache.obtain(part, wheels), {_PREFIX: work})
+        context.on_event(f"{part.name} {part.version}")
+        unpack_folders(context.obtain(part, wheels), {_PREFIX: work})
     if not any(is_file(work / "bin" / name) for name in ("nvcc", "nvcc.exe")):
         raise UserError(
             "the parts of the CUDA toolkit hold no nvcc",

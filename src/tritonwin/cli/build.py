@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +25,8 @@ from tritonwin.errors import Exit, UserError
 if TYPE_CHECKING:
     from tritonwin.build.command import Shell
     from tritonwin.build.plan import BuildPlan
+    from tritonwin.build.source import BuildContext
     from tritonwin.output.building import BuildStatus
-    from tritonwin.remedies.build_wheel import Prepared
     from tritonwin.system.host import Host
 
 _PATH = click.Path(path_type=Path)
@@ -168,19 +168,18 @@ def command(
 
     options["archs"] = tuple(archs.parse(arch) for arch in options["archs"])
     order, host = Order(recipe=recipe, **options), Host.this_machine(target.app)
-    prepared = build_wheel.prepare(
+    plan, context = build_wheel.prepare(
         order,
         snapshots.read(snapshot) if snapshot else target.collect(host=host),
         host,
         folders=find_links,
         from_snapshot=snapshot is not None,
     )
-    plan = prepared.plan
     if shell:
         return _print_script(plan, shell, host)
     if prepare and plan.possible:
         with building.Follower() as on_event:
-            runner.prepare(plan, prepared.context(on_event))
+            runner.prepare(plan, replace(context, on_event=on_event))
         terminal.print_note(f"ready: {plan.root}")
         return Exit.DONE
     if resume:
@@ -194,7 +193,7 @@ def command(
             status: BuildStatus = "planned" if possible else "refused"
             documents.print_document(building.BuildReport(status=status, plan=plan))
         return Exit.DONE if only_plan and possible else Exit.PROBLEMS
-    return _carry_out(plan, prepared, resume=resume, as_json=as_json)
+    return _carry_out(plan, context, resume=resume, as_json=as_json)
 
 
 def _refuse_others(used: str) -> None:
@@ -245,19 +244,19 @@ def _prepare_words(plan: BuildPlan) -> list[str]:
     return words
 
 
-def _carry_out(plan: BuildPlan, prepared: Prepared, *, resume: bool, as_json: bool) -> int:
+def _carry_out(plan: BuildPlan, context: BuildContext, *, resume: bool, as_json: bool) -> int:
     from tritonwin.build import runner
     from tritonwin.output import building, documents
 
     if as_json:
-        outcome = runner.make(plan, prepared.context(lambda _: None), resume=resume)
+        outcome = runner.make(plan, context, resume=resume)
         status: BuildStatus = "failed" if outcome.wheel is None else "unproven"
         if outcome.proven:
             status = "built"
         documents.print_document(building.BuildReport(status=status, plan=plan, outcome=outcome))
     else:
         with building.Follower() as on_event:
-            outcome = runner.make(plan, prepared.context(on_event), resume=resume)
+            outcome = runner.make(plan, replace(context, on_event=on_event), resume=resume)
         building.print_outcome(outcome)
     return Exit.DONE if outcome.proven else Exit.PROBLEMS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TypeAlias
@@ -114,18 +114,21 @@ class Backwards:
 
         `certain` says that the step was done and not yet undone.
         """
-        if isinstance(step, Move):
-            return self._move(step, certain=certain)
-        if isinstance(step, (MakeFolder, RemoveFolder, Area)) and self.own(Path(step.path)):
-            return Decision()  # all areas go when everything is undone
-        if isinstance(step, MakeFolder):
-            return self._made_folder(Path(step.path))
-        if isinstance(step, RemoveFolder):
-            return self._removed_folder(Path(step.path), step.mode)
-        if isinstance(step, MakeKey):
-            return self._made_key(step.key)
-        if isinstance(step, SetValue):
-            return self._value(step)
+        match step:
+            case Move():
+                return self._move(step, certain=certain)
+            case MakeFolder(path=name) | RemoveFolder(path=name) | Area(path=name) if self.own(
+                Path(name)
+            ):
+                return Decision()  # all areas go when everything is undone
+            case MakeFolder(path=name):
+                return self._made_folder(Path(name))
+            case RemoveFolder(path=name, mode=mode):
+                return self._removed_folder(Path(name), mode)
+            case MakeKey(key=key):
+                return self._made_key(key)
+            case SetValue():
+                return self._value(step)
         raise TypeError(f"no such step: {step}")
 
     def own(self, path: Path) -> bool:
@@ -167,10 +170,11 @@ class Backwards:
             if self.view.kind(old) == "absent":
                 return Decision(actions=(Rename(new, old),))
             return Decision(actions=tuple(action for action, _ in self._into(new, old)))
+        others = [*foreign, *changed]
         return Decision(
-            actions=tuple(self._parts(new, old, expected, found, {*changed, *foreign})),
+            actions=tuple(self._parts(new, old, expected, found, set(others))),
             conflicts=(*(_changed(new / n) for n in changed), *(_gone(new / n) for n in missing)),
-            notes=tuple(self._stays(new, [*foreign, *(changed or ())])),
+            notes=tuple(f"{new} stays: {n} in it is not tritonwin's" for n in others[:1]),
             split=True,
         )
 
@@ -199,10 +203,6 @@ class Backwards:
             yield TakeFolder(new)
         else:
             self.shared.update(new / name if name != "." else new for name in busy)
-
-    def _stays(self, folder: Path, names: Sequence[str]) -> Iterator[str]:
-        if names:
-            yield f"{folder} stays: {names[0]} in it is not tritonwin's"
 
     def _put_back(self, step: Move, old: Path, new: Path, *, split: bool) -> Decision:
         """Bring back what the journal moved away."""

@@ -77,6 +77,17 @@ def is_real_folder(path: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and not getattr(status, "st_reparse_tag", 0)
 
 
+@contextlib.contextmanager
+def _change(what: str, path: Path, refused: Path | None = None) -> Iterator[None]:
+    """A change with places to crash before and after; an OSError is put into words."""
+    faultpoint(f"before {what} {path.name}")
+    try:
+        yield
+    except OSError as error:
+        raise refusal(refused or path, error) from error
+    faultpoint(f"after {what} {path.name}")
+
+
 def rename(source: Path, destination: Path, patience: float = PATIENCE) -> None:
     """Rename a file, folder or link on the same volume; nothing may be there yet.
 
@@ -86,15 +97,11 @@ def rename(source: Path, destination: Path, patience: float = PATIENCE) -> None:
         JournalError: a program holds the file longer than `patience` seconds, rights are missing,
             or something lies at `destination`.
     """
-    faultpoint(f"before rename {destination.name}")
-    # os.rename would replace a file on Linux
-    if os.path.lexists(destination):
-        raise JournalError(f"{destination} exists already", "Move it away and try again.")
-    try:
+    with _change("rename", destination, refused=source):
+        # os.rename would replace a file on Linux
+        if os.path.lexists(destination):
+            raise JournalError(f"{destination} exists already", "Move it away and try again.")
         _patiently(lambda: source.rename(destination), patience)
-    except OSError as error:
-        raise refusal(source, error) from error
-    faultpoint(f"after rename {destination.name}")
 
 
 def locked_folder(source: Path, error: JournalError) -> bool:
@@ -105,35 +112,20 @@ def locked_folder(source: Path, error: JournalError) -> bool:
 def _patiently(action: Callable[[], object], patience: float) -> None:
     """Do it as soon as nobody else has the file; raise PermissionError when that takes too long."""
     end = time.monotonic() + patience
-    while not _permitted(action, last=time.monotonic() >= end):
+    while time.monotonic() < end:
+        with contextlib.suppress(PermissionError):
+            action()
+            return
         time.sleep(_PAUSE)
-
-
-def _permitted(action: Callable[[], object], *, last: bool) -> bool:
-    try:
-        action()
-    except PermissionError:
-        if last:
-            raise
-        return False
-    return True
+    action()
 
 
 def write_new(path: Path, data: bytes, mode: int | None = None) -> None:
     """Write a file that does not exist and see it safely on the disk. Raises JournalError."""
-    try:
-        faultpoint(f"before write {path.name}")
-        with path.open("xb") as file:
-            file.write(data[: len(data) // 2])
-            faultpoint(f"in the middle of {path.name}")
-            file.write(data[len(data) // 2 :])
-            file.flush()
-            os.fsync(file.fileno())
+    with _change("write", path):
+        store(path, data)
         if mode is not None:
             path.chmod(mode)
-    except OSError as error:
-        raise refusal(path, error) from error
-    faultpoint(f"after write {path.name}")
 
 
 def content(path: Path) -> bytes:
@@ -155,7 +147,9 @@ def store(path: Path, data: bytes) -> None:
     """
     path.unlink(missing_ok=True)
     with path.open("xb") as file:
-        file.write(data)
+        file.write(data[: len(data) // 2])
+        faultpoint(f"in the middle of {path.name}")
+        file.write(data[len(data) // 2 :])
         file.flush()
         os.fsync(file.fileno())
 
@@ -184,22 +178,14 @@ def sync_folder(path: Path) -> None:
 
 def make_folder(path: Path) -> None:
     """Make one folder. Raises JournalError."""
-    faultpoint(f"before mkdir {path.name}")
-    try:
+    with _change("mkdir", path):
         path.mkdir()
-    except OSError as error:
-        raise refusal(path, error) from error
-    faultpoint(f"after mkdir {path.name}")
 
 
 def remove_folder(path: Path) -> None:
     """Remove one empty folder. Raises JournalError."""
-    faultpoint(f"before rmdir {path.name}")
-    try:
+    with _change("rmdir", path):
         path.rmdir()
-    except OSError as error:
-        raise refusal(path, error) from error
-    faultpoint(f"after rmdir {path.name}")
 
 
 def discard(path: Path) -> bool:

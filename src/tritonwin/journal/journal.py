@@ -34,9 +34,10 @@ from tritonwin.journal.registry import (
     announce_environment,
     this_writer,
 )
-from tritonwin.journal.store import PLAN, STEPS, Areas, Store, area_name, resolved
+from tritonwin.journal.store import PLAN, STEPS, Store, area_name, device, resolved
 from tritonwin.journal.tree import file_hash, listing, listing_hash, stamps
 from tritonwin.journal.undo import undo
+from tritonwin.system.access import can_write, nearest_existing
 from tritonwin.system.codec import Json
 from tritonwin.system.files import long_path
 
@@ -58,12 +59,8 @@ class Journal:
         self.header = header
         self.log = log
         self.registry = registry or this_writer()
-        self._areas = Areas(
-            own=store.folder(header.id) / "area",
-            home=Path(header.target).parent,
-            name=area_name(header.id),
-            make=self._make_area,
-        )
+        self._area = store.folder(header.id) / "area"  # where only the user may read
+        self._others: dict[int, Path] = {}  # areas at the target, by the number of the device
 
     @classmethod
     def begin(
@@ -92,7 +89,7 @@ class Journal:
         header = Header(
             # short: paths of staged files must stay below Windows' limit of 260 characters
             id=_free_name(store, now),
-            sequence=store.next_sequence(),
+            sequence=max((h.sequence for h in store.journals()), default=0) + 1,
             tool_version=__version__,
             target=target,
             place=resolved(target),
@@ -150,7 +147,7 @@ class Journal:
         mode = None
         if os.path.lexists(path):
             mode = stat.S_IMODE(path.lstat().st_mode) if not path.is_symlink() else None
-        staged = self._areas.staged(path) / secrets.token_hex(8)
+        staged = self._staged(path) / secrets.token_hex(8)
         disk.write_new(staged, data, mode)
         if os.path.lexists(path):
             self.delete(path)
@@ -160,7 +157,9 @@ class Journal:
     @in_words()
     def delete(self, path: Path) -> None:
         """Take away a file, link or folder with all that is in it."""
-        kept = self._areas.kept(path)  # may take a number of its own
+        same = device(path.parent) == device(self._area)
+        kept = (self._area if same else self._at_target(path)) / "kept"  # may take a number
+        kept.mkdir(exist_ok=True)
         self.move(path, kept / str(self._n))
 
     @in_words()
@@ -216,7 +215,7 @@ class Journal:
         Programs may write into it; it is gone when the journal is applied or undone.
         """
         # not by tempfile, whose folders only the user may read
-        folder = self._areas.staged(near) / secrets.token_hex(4)
+        folder = self._staged(near) / secrets.token_hex(4)
         folder.mkdir()
         return folder
 
@@ -264,7 +263,7 @@ class Journal:
         old, new = _spelled(source), _spelled(destination)
         if not os.path.lexists(source):
             raise JournalError(f"{source} does not exist")
-        ours = self._areas.owns(source)
+        ours = any(source.is_relative_to(a) for a in (self._area, *self._others.values()))
         sha256 = tree = stamp = None
         if not ours:
             with contextlib.suppress(PermissionError):  # it cannot be looked into, only moved
@@ -281,9 +280,30 @@ class Journal:
         with self._recorded(MakeFolder(n=self._n, path=_spelled(path))):
             disk.make_folder(path)
 
-    def _make_area(self, path: Path) -> None:
-        with self._recorded(Area(n=self._n, path=_spelled(path))):
-            disk.make_folder(path)
+    def _staged(self, near: Path) -> Path:
+        """A folder on the volume of `near` for what is to be moved there.
+
+        At the target, since a file that is renamed on Windows keeps the access rights that it got
+        from the folder in which it was made: from the user's own folder nobody else could read.
+        """
+        folder = self._at_target(near) / "staged"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _at_target(self, near: Path) -> Path:
+        """The area on the volume of `near`, best beside python.exe.
+
+        Programs list and copy site-packages, but not that folder.
+        """
+        number, home = device(near.parent), Path(self.header.target).parent
+        if number not in self._others:
+            suits = home.is_dir() and device(home) == number and can_write(home)
+            place = home if suits else nearest_existing(near.parent) or near.parent
+            area = place / area_name(self.header.id)
+            with self._recorded(Area(n=self._n, path=_spelled(area))):
+                disk.make_folder(area)
+            self._others[number] = area
+        return self._others[number]
 
 
 def _free_name(store: Store, now: datetime) -> str:

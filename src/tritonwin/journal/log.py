@@ -96,13 +96,6 @@ class Log:
             raise _damaged(path, f"{lines - log.lines} lines are missing")
         return log
 
-    @property
-    def uncertain(self) -> int | None:
-        """The number of the step that may or may not have been done: the last one."""
-        if not self.steps or self.undone:
-            return None
-        return self.steps[-1].n
-
     def next_number(self) -> int:
         return len(self.steps) + 1
 

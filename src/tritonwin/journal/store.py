@@ -9,16 +9,16 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonwin.journal.disk import JournalError, content, discard, replace_text
 from tritonwin.journal.lock import locked
 from tritonwin.journal.log import RESERVE, DamagedLogError, Log
 from tritonwin.journal.records import Area, Header, State, Unreadable
-from tritonwin.system.access import can_write, nearest_existing
+from tritonwin.system.access import nearest_existing
 from tritonwin.system.codec import DecodeError, Json, from_json, parse, to_json
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_file, names_in, read_bytes
@@ -120,9 +120,6 @@ class Store:
     def latest(self, target: str | None = None) -> Header | None:
         """The newest journal that is not undone."""
         return next((h for h in self.journals(target)[::-1] if h.state != "undone"), None)
-
-    def next_sequence(self) -> int:
-        return max((header.sequence for header in self.journals()), default=0) + 1
 
     def session(self, header: Header) -> tuple[Header, ...]:
         """The journals of the same fix that are not undone, the newest first."""
@@ -238,63 +235,15 @@ class Store:
         try:
             header = from_json(Header, parse(content(file).decode("utf-8")))
         except (FileNotFoundError, NotADirectoryError):
-            return self._headless(name)
+            # given up before anything was changed, or damaged
+            lines = (read_bytes(self.root / name / STEPS, 1 << 30) or b"").count(b"\n")
+            if lines < 2 and not names_in(self.root / name / "area" / "kept"):
+                return None
+            return Unreadable(id=name, reason=f"{file} is missing")
         except (OSError, DecodeError, ValueError) as error:
             reason = f"{file} cannot be read ({error}): damaged, or of another tritonwin"
             return Unreadable(id=name, reason=reason)
         return header if header.id == name else None
-
-    def _headless(self, name: str) -> Unreadable | None:
-        """A folder without a header: given up before anything was changed, or damaged."""
-        log = self.root / name / STEPS
-        kept = names_in(self.root / name / "area" / "kept")
-        if not kept and (read_bytes(log, 1 << 30) or b"").count(b"\n") < 2:
-            return None
-        return Unreadable(id=name, reason=f"{self.root / name / HEADER} is missing")
-
-
-@dataclass
-class Areas:
-    """The folders of one journal.
-
-    Attributes:
-        own: the one beside its log, where only the user may read.
-        home: the folder of python.exe, where one at the target is best made: programs list and
-            copy site-packages, but not this folder.
-        name: of an area at the target.
-        make: records and makes such an area.
-    """
-
-    own: Path
-    home: Path
-    name: str
-    make: Callable[[Path], None]
-    _others: dict[int, Path] = field(default_factory=dict)  # by the number of the device
-
-    def owns(self, path: Path) -> bool:
-        return any(path.is_relative_to(area) for area in (self.own, *self._others.values()))
-
-    def kept(self, near: Path) -> Path:
-        """A folder on the volume of `near` for what is moved away from there."""
-        same = device(near.parent) == device(self.own)
-        return _provided((self.own if same else self._at_target(near)) / "kept")
-
-    def staged(self, near: Path) -> Path:
-        """A folder on the volume of `near` for what is to be moved there.
-
-        At the target, since a file that is renamed on Windows keeps the access rights that it got
-        from the folder in which it was made: from the user's own folder nobody else could read.
-        """
-        return _provided(self._at_target(near) / "staged")
-
-    def _at_target(self, near: Path) -> Path:
-        number = device(near.parent)
-        if number not in self._others:
-            suits = self.home.is_dir() and device(self.home) == number and can_write(self.home)
-            place = self.home if suits else nearest_existing(near.parent) or near.parent
-            self.make(place / self.name)
-            self._others[number] = place / self.name
-        return self._others[number]
 
 
 def area_name(identifier: str) -> str:
@@ -313,8 +262,3 @@ def same_volume(one: Path, other: Path) -> bool:
         return device(one) == device(other)
     except OSError:
         return False
-
-
-def _provided(folder: Path) -> Path:
-    folder.mkdir(exist_ok=True)
-    return folder

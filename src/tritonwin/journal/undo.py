@@ -164,15 +164,14 @@ class _Run:
 
     def _pending(self) -> Iterator[tuple[Step, bool]]:
         """The steps to undo, newest first, and whether it is certain that each was done."""
-        certain = self.header.state != "half"  # one that a cut-off undo did not mark
-        for step in reversed(self.log.steps):
-            if step.n not in self.log.undone and step.n not in self.log.failed:
-                yield step, certain and step.n != self._last_begun()
+        log, state = self.log, self.header.state
+        # a crash may have kept the last one from being done, or from being marked as undone
+        begun = log.steps[-1].n if state == "open" and log.steps and not log.undone else None
+        certain = state != "half"
+        for step in reversed(log.steps):
+            if step.n not in log.undone and step.n not in log.failed:
+                yield step, certain and step.n != begun
                 certain = True
-
-    def _last_begun(self) -> int | None:
-        """The step that a crash may have kept from being done."""
-        return self.log.uncertain if self.header.state == "open" else None
 
     def _backwards(self, view: Machine) -> Backwards:
         return Backwards(view, self.log, self.areas, self.elsewhere, f".kept-{self.header.id}")
@@ -198,14 +197,19 @@ class _Run:
             with in_words():
                 decision = backwards.decide(step, certain=certain)
                 if decision.conflicts and not force:
-                    raise _changed_meanwhile(decision.conflicts[0])
+                    first = decision.conflicts[0]
+                    raise JournalError(
+                        f"{first.place} was changed while the undo was running: {first.found}",
+                        "See what is there now: tritonwin undo --dry-run",
+                    )
                 if decision.split:
                     self.log.append(Mark(n=step.n, state="split"))
                 for action in decision.actions:
                     self._do(step.n, action)
             self.log.append(Mark(n=step.n, state="undone"))
             decisions.append(decision)
-        differs = self._differing(backwards)
+        with in_words():
+            differs = tuple(self._differing(backwards))
         left = [str(area) for area in self.areas if not disk.discard(area)]
         self._set_state("undone")
         disk.discard(self.store.folder(self.header.id) / RESERVE)
@@ -213,9 +217,9 @@ class _Run:
             announce_environment()
         return replace(self.report(decisions, left), restored=not differs, differs=differs)
 
-    def _differing(self, backwards: Backwards) -> tuple[str, ...]:
+    def _differing(self, backwards: Backwards) -> Iterator[str]:
         """The places that the journal touched and that are not as they were before."""
-        before: dict[Path, str | None] = {}
+        before: dict[Path, str | None] = {}  # stamps; None: nothing was there
         above: set[Path] = set()  # what lies above them
         for step in self.log.steps:
             for path, stamp in _touched(step) if step.n not in self.log.failed else ():
@@ -223,8 +227,13 @@ class _Run:
                 if not covered and not backwards.own(path):
                     before[path] = _THERE if path in above and stamp is not None else stamp
                     above.update(path.parents)
-        with in_words():
-            return tuple(str(path) for path, was in before.items() if not _matches(path, was))
+        for path, stamp in before.items():
+            found = stamps(path)
+            same = bool(found) == (stamp is not None)
+            if stamp not in {None, _THERE} and found:
+                same = listing_hash(found) == stamp
+            if not same:
+                yield str(path)
 
     def report(self, decisions: list[Decision], left: Sequence[str] = ()) -> UndoReport:
         return UndoReport(
@@ -244,8 +253,15 @@ class _Run:
 
     def _do(self, number: int, action: Action) -> None:
         match action:
-            case Rename():
-                self._rename(number, action)
+            case Rename(source, destination):
+                self._provide_own_parent(destination)
+                try:
+                    disk.rename(source, destination, _patience(source))
+                except JournalError as error:
+                    if not disk.locked_folder(source, error):
+                        raise
+                    self.log.append(Mark(n=number, state="split"))
+                    _merge(source, destination)
             case PutFolder(path, mode):
                 self._provide_own_parent(path)
                 disk.make_folder(path)
@@ -254,8 +270,14 @@ class _Run:
                 disk.remove_folder(path)
             case Discard(path):
                 disk.discard(path)
-            case PutValue():
-                self._put_value(action)
+            case PutValue(key, name, value):
+                try:
+                    faultpoint("before put value")
+                    if value is not None and not self.registry.exists(key):
+                        self.registry.make_key(key)
+                    self.registry.set(key, name, value)
+                except OSError as error:
+                    raise registry_refusal(key, error) from error
             case TakeKey(key):
                 faultpoint("before remove key")
                 self.registry.remove_key(key)
@@ -264,27 +286,6 @@ class _Run:
         """A folder of our own may have been cleared when the journal was applied."""
         if any(path.is_relative_to(area) for area in self.areas):
             path.parent.mkdir(parents=True, exist_ok=True)
-
-    def _rename(self, number: int, action: Rename) -> None:
-        source, destination = action.source, action.destination
-        self._provide_own_parent(destination)
-        try:
-            disk.rename(source, destination, _patience(source))
-        except JournalError as error:
-            if not disk.locked_folder(source, error):
-                raise
-            self.log.append(Mark(n=number, state="split"))
-            _merge(source, destination)
-
-    def _put_value(self, action: PutValue) -> None:
-        key = action.key
-        try:
-            faultpoint("before put value")
-            if action.value is not None and not self.registry.exists(key):
-                self.registry.make_key(key)
-            self.registry.set(key, action.name, action.value)
-        except OSError as error:
-            raise registry_refusal(key, error) from error
 
 
 _THERE = "there"  # in a state that nothing was written down of
@@ -300,13 +301,6 @@ def _touched(step: Step) -> Iterator[tuple[Path, str | None]]:
             yield Path(path), None
         case RemoveFolder(path=path):
             yield Path(path), _THERE
-
-
-def _matches(path: Path, stamp: str | None) -> bool:
-    found = stamps(path)
-    if stamp is None or stamp == _THERE or not found:
-        return bool(found) == (stamp is not None)
-    return listing_hash(found) == stamp
 
 
 def _merge(source: Path, destination: Path) -> None:
@@ -343,8 +337,3 @@ def _imagine(action: Action, view: Imagined) -> None:
             view.set_value(key, name, value)
         case TakeKey(key):
             view.remove_key(key)
-
-
-def _changed_meanwhile(conflict: Conflict) -> JournalError:
-    msg = f"{conflict.place} was changed while the undo was running: {conflict.found}"
-    return JournalError(msg, "See what is there now: tritonwin undo --dry-run")

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tritonwin.facts.records import Facts
 from tritonwin.journal.tree import file_hash
@@ -24,7 +24,6 @@ from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.distributions import put_in_place, removable
 from tritonwin.remedies.plan import BuildWheel, CannotRemedyError, ChangedSincePlanError
 from tritonwin.remedies.target_pip import find_pip
-from tritonwin.support.pip import Pip
 from tritonwin.support.versions import parse
 from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.codec import to_json
@@ -33,21 +32,11 @@ from tritonwin.system.toml import shipped
 
 if TYPE_CHECKING:
     from tritonwin.build.order import Order
-    from tritonwin.build.outcome import Event, OnEvent
+    from tritonwin.build.outcome import Event
     from tritonwin.build.plan import BuildPlan
-    from tritonwin.build.runner import RunContext
+    from tritonwin.build.source import BuildContext
 
-
-@dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """The plan of a build, and the means of carrying it out.
-
-    Attributes:
-        context: finds the pip of the target; its argument hears of every stage.
-    """
-
-    plan: BuildPlan
-    context: Callable[[OnEvent], RunContext]
+    Prepared: TypeAlias = tuple[BuildPlan, BuildContext]
 
 
 def prepare(
@@ -58,7 +47,7 @@ def prepare(
     folders: Sequence[Path] = (),
     from_snapshot: bool = False,
 ) -> Prepared:
-    """Plan an order.
+    """Plan an order; the plan, and the means of carrying it out.
 
     Args:
         facts: of this machine, or of another one, `from_snapshot`.
@@ -69,30 +58,18 @@ def prepare(
     """
     from tritonwin.build import order as orders
     from tritonwin.build import planner
-    from tritonwin.build.runner import RunContext
-    from tritonwin.build.source import SourceCache
+    from tritonwin.build.source import BuildContext
 
     absolute = tuple(folder.absolute() for folder in folders)
-    lists = [str(folder) for folder in absolute]
-
-    @cache
-    def pip() -> Pip:
-        return find_pip(facts, lists)
-
+    context = BuildContext(
+        pip=cache(lambda: find_pip(facts, [str(folder) for folder in absolute])),
+        host=host,
+        folders=absolute,
+        offline=order.offline,
+        facts=facts,
+    )
     survey = orders.survey_snapshot if from_snapshot else orders.survey
-    plan = planner.plan(order, survey(order, facts, host, pip, lists=lists))
-
-    def context(on_event: OnEvent) -> RunContext:
-        links = [word for folder in lists for word in ("--find-links", folder)]
-        return RunContext(
-            cache=SourceCache(pip=pip(), folders=absolute, offline=order.offline),
-            host=host,
-            pip_options=(*(["--no-index"] if order.offline else []), *links),
-            facts=facts,
-            on_event=on_event,
-        )
-
-    return Prepared(plan=plan, context=context)
+    return planner.plan(order, survey(order, facts, context)), context
 
 
 def recipe_for(distribution: str) -> str | None:
@@ -124,8 +101,7 @@ def plan_build(context: PlanContext, *, distribution: str) -> BuildWheel:
             "its source may not be fetched to build it", f"With a network: tritonwin build {name}"
         )
     # that no wheel fits is known already
-    prepared = prepare(Order(recipe=name, anyway=True), context.facts, context.host)
-    made = prepared.plan
+    made, means = prepare(Order(recipe=name, anyway=True), context.facts, context.host)
     if not made.possible:
         refusal = made.refusals[0]
         raise CannotRemedyError(f"a build is refused: {refusal.message}", refusal.help)
@@ -134,7 +110,7 @@ def plan_build(context: PlanContext, *, distribution: str) -> BuildWheel:
     installed = [d for d in context.facts.distributions if d.name == distribution][:1]
     going = removable(installed, context.target)
     digest = _digest(made)
-    context.builds[digest] = prepared
+    context.builds[digest] = made, means
     return BuildWheel(
         distribution=distribution,
         version=made.version,
@@ -165,7 +141,8 @@ def apply_build(change: BuildWheel, context: ApplyContext) -> None:
         else:
             context.progress(event.done, event.total)
 
-    outcome = runner.make(prepared.plan, prepared.context(on_event))
+    plan, means = prepared
+    outcome = runner.make(plan, replace(means, on_event=on_event))
     if outcome.wheel is None or not outcome.proven:
         raise CannotRemedyError(
             f"{change.distribution} {change.version} could not be built",
