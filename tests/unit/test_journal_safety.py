@@ -437,7 +437,7 @@ class Journals(RuleBasedStateMachine):
             return undo(self.store, chosen.identifier, force=force)
 
         try:
-            if kill % 3 == 0 and killed_at(kill + 1, undone_or_refused(undone)):
+            if kill % 2 == 0 and killed_at(kill + 1, undone_or_refused(undone)):
                 self.unfinished = bool(self.store.unfinished())
                 Journals.did["killed undos"] += 1
                 return

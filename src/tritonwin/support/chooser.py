@@ -84,11 +84,18 @@ def choose(
     if canonicalize_name(request.name) == FORK:
         needs = needs.insisting(request)
     rejected: list[Rejection] = []
+
+    def reject(link: WheelLink, *reasons: str) -> None:
+        location = without_secrets(link.location)
+        rejected.append(
+            Rejection(file=link.file, location=location, source=link.source, reasons=reasons)
+        )
+
     ranked: list[tuple[tuple[Any, ...], WheelLink]] = []
     for place, link in enumerate(links):
         against = _against(request, link, needs, passed, allow_unhashed=allow_unhashed)
         if against:
-            rejected.append(_rejection(link, against))
+            reject(link, *against)
         else:
             ranked.append((_merits(link, needs, place), link))
     ranked.sort(key=lambda item: item[0], reverse=True)
@@ -98,11 +105,11 @@ def choose(
         if best is not None:
             differing = next(n for n, merit in enumerate(best[0]) if merit != merits[n])
             why = f"fits, but {best[1].file} {_PREFERRED[differing]}"
-            rejected.append(_rejection(fit, (why,)))
+            reject(fit, why)
             continue
         content = content_of(fit)
         if wrong := fitting.content_misfit(fit, content, needs):
-            rejected.append(_rejection(fit, (wrong,)))
+            reject(fit, wrong)
         else:
             best = (merits, fit)
     unhashed = [r.file for r in rejected if r.reasons == (_NO_HASH,)]
@@ -187,15 +194,6 @@ def _cuda_merit(link: WheelLink, needs: Needs) -> int:
     tag = "cu" + cuda.replace(".", "")
     tags = needs.torch_tags
     return -tags.index(tag) if tag in tags else -len(tags)
-
-
-def _rejection(link: WheelLink, reasons: tuple[str, ...]) -> Rejection:
-    return Rejection(
-        file=link.file,
-        location=without_secrets(link.location),
-        source=link.source,
-        reasons=reasons,
-    )
 
 
 def _notes(link: WheelLink, content: WheelContent, needs: Needs) -> Iterator[str]:

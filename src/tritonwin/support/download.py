@@ -21,7 +21,7 @@ from http.client import HTTPException
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from tritonwin import __version__
 from tritonwin.journal.tree import file_hash
@@ -88,7 +88,7 @@ def read(
     *,
     limit: int = 64 * 1024 * 1024,
     timeout: float = 60.0,
-    headers: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
     """The content of an address or of a local path.
 
@@ -100,7 +100,7 @@ def read(
         NotFoundError: nothing is there.
         DownloadError: any other failure, or an address that is not https, localhost or a file.
     """
-    return b"".join(_blocks(url, limit, timeout, headers or {}))
+    return b"".join(_blocks(url, limit, timeout, headers))
 
 
 def ask(
@@ -416,7 +416,10 @@ def _open(url: str, timeout: float, headers: Mapping[str, str]) -> io.BufferedIO
     if path is not None:
         return path.open("rb")
     parts = checked(url)
-    sent = {"User-Agent": f"tritonwin/{__version__}", **headers, **_authorization(parts)}
+    sent = {"User-Agent": f"tritonwin/{__version__}", **headers}
+    if parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        sent["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
     clean = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
     request = urllib.request.Request(clean, headers=sent)  # noqa: S310 - the scheme is checked
     named = tuple(os.environ.get(name, "") for name in _CERTIFICATE_VARIABLES)
@@ -424,13 +427,6 @@ def _open(url: str, timeout: float, headers: Mapping[str, str]) -> io.BufferedIO
     opener = urllib.request.build_opener(_CheckedRedirects(), https)  # with the proxies of now
     stream: io.BufferedIOBase = opener.open(request, timeout=timeout)
     return stream
-
-
-def _authorization(parts: SplitResult) -> dict[str, str]:
-    if parts.username is None:
-        return {}
-    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
 
 
 @cache  # to read the system's certificates takes 60 ms
@@ -456,14 +452,10 @@ class _CheckedRedirects(urllib.request.HTTPRedirectHandler):
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
     def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: Message,
-        newurl: str,
+        self, req: urllib.request.Request, fp: IO[bytes], *answer: Any
     ) -> urllib.request.Request | None:
+        """Check the new address, the last part of the answer."""
+        newurl: str = answer[-1]
         try:
             target = checked(newurl)
             if urlsplit(req.full_url).scheme == "https" != target.scheme:
@@ -474,14 +466,7 @@ class _CheckedRedirects(urllib.request.HTTPRedirectHandler):
         except DownloadError:
             fp.close()
             raise
-        follow: urllib.request.Request | None = super().redirect_request(
-            req,
-            fp,
-            code,
-            msg,
-            headers,  # type: ignore[arg-type]  # typeshed wants http.client's subclass
-            newurl,
-        )
+        follow = super().redirect_request(req, fp, *answer)
         if follow is not None and target.hostname != urlsplit(req.full_url).hostname:
             follow.remove_header("Authorization")
         return follow

@@ -6,7 +6,7 @@ wheel's name and its list; `requirements` judges the wheel's own metadata.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -141,15 +141,18 @@ def needs_of(facts: Facts) -> Needs:
 def reasons(link: WheelLink, needs: Needs) -> tuple[str, ...]:
     """All reasons against the wheel; empty if it fits."""
     package = link.name.distribution
+    found = [wheels.tag_misfit(link.name.tags, needs.tags), _python(link, needs)]
+    if link.yanked is not None:
+        found.append(f"withdrawn by its makers {link.yanked}".rstrip())
+    rules = [_emulated]
     if package == "torch":
-        rules = _FOR_TORCH
+        rules += [_torch_build, _torch_generation, _torch_has_triton]
     else:
-        rules = (*_FOR_EXTENSIONS, *(_FOR_TRITON if package == FORK else ()), _package_gpus)
-    return tuple(reason for rule in (*_FOR_ALL, *rules) if (reason := rule(link, needs)))
-
-
-def _tags(link: WheelLink, needs: Needs) -> str | None:
-    return wheels.tag_misfit(link.name.tags, needs.tags)
+        rules += [_torch_abi, _same_index, _package_gpus]
+    if package == FORK:
+        rules += [_triton_pair, _triton_gpu, _triton_amd]
+    found += (rule(link, needs) for rule in rules)
+    return tuple(filter(None, found))
 
 
 def _python(link: WheelLink, needs: Needs) -> str | None:
@@ -190,26 +193,17 @@ def _same_index(link: WheelLink, needs: Needs) -> str | None:
     return None if cuda == of_torch else f"built for CUDA {cuda}, this torch for {of_torch}"
 
 
-def _yanked(link: WheelLink, needs: Needs) -> str | None:
-    del needs
-    return link.yanked if link.yanked is None else f"withdrawn by its makers {link.yanked}".rstrip()
-
-
 def _torch_abi(link: WheelLink, needs: Needs) -> str | None:
     built_for = link.built_for
     if needs.torch is None:
+        if built_for.torch:
+            return f"built for torch {built_for.torch}, and no torch is installed"
         return None
     # on Linux the builds for CUDA of the default index have no +cu in their version
     without_cuda = needs.torch.cuda is None and (needs.windows or "+" in needs.torch.version)
     if without_cuda and built_for.cuda:
         return f"needs torch for CUDA, torch {needs.torch.version} is built without"
     return wheels.torch_misfit(built_for, needs.torch.version, needs.torch.cuda)
-
-
-def _without_torch(link: WheelLink, needs: Needs) -> str | None:
-    if needs.torch is None and link.built_for.torch:
-        return f"built for torch {link.built_for.torch}, and no torch is installed"
-    return None
 
 
 def _package_gpus(link: WheelLink, needs: Needs) -> str | None:
@@ -290,7 +284,7 @@ def _triton_gpu(link: WheelLink, needs: Needs) -> str | None:
     if not generations:
         return None
     version = link.name.version.public
-    if any(_works(version, g) or _works_partly(version, g) for g in generations):
+    if any(g.works(version) != "not" for g in generations):
         return None
     best = generations[0]
     ranges = " or ".join(r for r in (best.triton, best.triton_partly) if r)
@@ -345,11 +339,12 @@ def costs(link: WheelLink, needs: Needs) -> Iterator[str]:
         )
         return
     beside = needs.with_torch(link).triton_series if package == "torch" else (version,)
-    if not beside or any(_works(beside[-1], g) for g in generations):
+    if not beside or any(g.works(beside[-1]) == "whole" for g in generations):
         return
     whole = generations[0].triton and matrix.load().last_pair(generations[0].triton)
     if package == "torch":
-        share = "only a part" if _works_partly(beside[-1], generations[0]) else "nothing"
+        partly = generations[0].works(beside[-1]) == "partly"
+        share = "only a part" if partly else "nothing"
         yield f"torch {version} wants Triton {beside[-1]}, of which {share} works on {card}"
     yield from filter(None, (generations[0].advice,))
     if needs.with_torch(link).stays(needs.triton) and package == "torch":
@@ -361,26 +356,21 @@ def costs(link: WheelLink, needs: Needs) -> Iterator[str]:
         )
 
 
-def _works(version: str, generation: Generation) -> bool:
-    return generation.triton is not None and fits(version, generation.triton)
-
-
-def _works_partly(version: str, generation: Generation) -> bool:
-    return generation.triton_partly is not None and fits(version, generation.triton_partly)
-
-
-_FOR_ALL = (_tags, _python, _yanked, _emulated)
-_FOR_TORCH = (_torch_build, _torch_generation, _torch_has_triton)
-_FOR_EXTENSIONS = (_without_torch, _torch_abi, _same_index)
-_FOR_TRITON = (_triton_pair, _triton_gpu, _triton_amd)
-
-
 def content_misfit(link: WheelLink, content: WheelContent, needs: Needs) -> str | None:
     """The reason in the wheel itself; None where there is none, or too little was read."""
     if content.wrong is not None:
         return content.wrong
-    if against := _requirements(content.requires or (), needs):
-        return against
+    torch = needs.torch
+    have = versions.parse(torch.version) if torch else None
+    for line in content.requires or ():
+        wanted = read_requirement(line)
+        if torch is None or have is None or wanted is None or "extra" in str(wanted.marker):
+            continue
+        # AMD's torchvision asks for its torch by the whole version: ==2.12.0+rocm7.13.0
+        of_torch = wanted.name.lower() == "torch"
+        as_asked = (have.base_version, str(have))
+        if of_torch and not any(wanted.specifier.contains(v, prereleases=True) for v in as_asked):
+            return f"needs torch {wanted.specifier}, this is torch {torch.version}"
     parts = [line for line in content.requires or () if "device-gfx" in line]
     if needs.chip and parts and not any(for_chip(line, needs.chip) for line in parts):
         return f"it has no part for {needs.chip.name}"
@@ -402,18 +392,3 @@ def for_chip(line: str, chip: Chip) -> str | None:
     if wanted is None or f'"device-{chip.name}"' not in str(wanted.marker):
         return None
     return f"{wanted.name}{wanted.specifier}"
-
-
-def _requirements(lines: Iterable[str], needs: Needs) -> str | None:
-    if needs.torch is None:
-        return None
-    have = versions.parse(needs.torch.version)
-    for line in lines if have else ():
-        wanted = read_requirement(line)
-        if wanted is None or wanted.name.lower() != "torch" or "extra" in str(wanted.marker):
-            continue
-        # AMD's torchvision asks for its torch by the whole version: ==2.12.0+rocm7.13.0
-        versions_of = (have.base_version, str(have)) if have else ()
-        if not any(wanted.specifier.contains(v, prereleases=True) for v in versions_of):
-            return f"needs torch {wanted.specifier}, this is torch {needs.torch.version}"
-    return None

@@ -85,17 +85,10 @@ def read_list(text: str, base: str, source: str) -> tuple[WheelLink, ...]:
         source: how the list is called in reasons.
     """
     start = text.lstrip("\ufeff \t\r\n")[:1]
-    links: Iterator[WheelLink]
     if start in {"{", "["}:
-        try:
-            links = _from_json(json.loads(text), base, source)
-        except (ValueError, RecursionError):
-            links = _from_lines(text, base, source)
-    elif start == "<":
-        links = _from_html(text, base, source)
-    else:
-        links = _from_lines(text, base, source)
-    return _distinct(links)
+        with contextlib.suppress(ValueError, RecursionError):
+            return read_json(json.loads(text), base, source)
+    return _distinct((_from_html if start == "<" else _from_lines)(text, base, source))
 
 
 def read_json(tree: Any, base: str, source: str) -> tuple[WheelLink, ...]:
@@ -168,14 +161,13 @@ def _from_lines(text: str, base: str, source: str) -> Iterator[WheelLink]:
     for line in text.splitlines():
         if line.lstrip().startswith("#"):
             continue
-        hashes = _HASH.findall(line)
         found = [address for word in _WORD.findall(line) if (address := _wheel_in(word))]
+        known: dict[str, Any] = {}
+        if len(found) == 1:  # a hash elsewhere in the line belongs to it
+            known["wrong_hash"] = _BAD_HASH_IN_TEXT.search(line) is not None
+            hashes = _HASH.findall(line)
+            known |= {"sha256": hashes[0].lower()} if len(hashes) == 1 else {}
         for address in found:
-            # a hash elsewhere in the line belongs to the address only if there is one address
-            wrong_hash = len(found) == 1 and _BAD_HASH_IN_TEXT.search(line) is not None
-            known: dict[str, Any] = {"wrong_hash": wrong_hash}
-            if len(hashes) == len(found) == 1:
-                known["sha256"] = hashes[0].lower()
             yield _link(address, base, source, **known)
 
 
@@ -219,35 +211,28 @@ class _Anchors(HTMLParser):
             self.base = address
 
 
-def _from_html(text: str, base: str, source: str) -> Iterator[WheelLink]:
-    page = _Anchors()
+def _from_html(text: str, page: str, source: str) -> Iterator[WheelLink]:
+    found, base = _Anchors(), page
     # AssertionError: Python's parser, of "<![DOCTYPE"
     with contextlib.suppress(AssertionError, _LongPageError):
-        page.feed(text if _LONG_TAG.search(text) is None else "")
-    relative_to = base
+        found.feed(text if _LONG_TAG.search(text) is None else "")
     with contextlib.suppress(ValueError):
-        relative_to = urljoin(base, page.base) if page.base else base
-    for anchor in page.found:
+        base = urljoin(page, found.base or "")
+    for anchor in found.found:
+        href = anchor["href"] or ""
         with contextlib.suppress(ValueError):  # an address with half a bracket
-            if (link := _anchor(anchor, base, relative_to, source)) is not None:
-                yield link
-
-
-def _anchor(anchor: dict[str, str | None], page: str, base: str, source: str) -> WheelLink | None:
-    href = anchor["href"] or ""
-    if not urlsplit(urldefrag(href)[0]).path.endswith(".whl"):
-        return None
-    link = _link(
-        href,
-        page,
-        source,
-        base=base,
-        requires_python=anchor.get("data-requires-python") or None,
-        yanked=(anchor["data-yanked"] or "") if "data-yanked" in anchor else None,
-    )
-    if "data-core-metadata" in anchor or "data-dist-info-metadata" in anchor:
-        return replace(link, metadata=link.location + ".metadata")
-    return link
+            if not urlsplit(urldefrag(href)[0]).path.endswith(".whl"):
+                continue
+            link = _link(
+                href,
+                page,
+                source,
+                base=base,
+                requires_python=anchor.get("data-requires-python") or None,
+                yanked=(anchor["data-yanked"] or "") if "data-yanked" in anchor else None,
+            )
+            apart = {"data-core-metadata", "data-dist-info-metadata"} & anchor.keys()
+            yield replace(link, metadata=f"{link.location}.metadata") if apart else link
 
 
 def _from_json(tree: Any, base: str, source: str) -> Iterator[WheelLink]:

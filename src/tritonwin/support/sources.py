@@ -201,8 +201,9 @@ def _on_disk(place: Place, path: Path) -> Listing | None:
     path = path.absolute()
     if place.form == "index" and not is_file(path / "index.html"):
         return Listing(links=_folder(path))  # a folder of wheels is not an index to pip
+    file = path / "index.html" if is_folder(path) else path
     try:
-        return Listing(links=_local_page(place, path / "index.html" if is_folder(path) else path))
+        return Listing(links=_local_page(place, file))
     except DownloadError as error:
         return Listing(notes=(f"{place.name}: {error}".removeprefix(": "),), unread=True)
 
@@ -216,7 +217,7 @@ def _folder(folder: Path) -> tuple[WheelLink, ...]:
 
 
 def _local_page(place: Place, file: Path) -> tuple[WheelLink, ...]:
-    return _any_list(download.read(str(file), limit=PAGE_LIMIT), file.as_uri(), place)
+    return _links(place, download.read(str(file), limit=PAGE_LIMIT), file.as_uri())
 
 
 # --- the network
@@ -244,33 +245,26 @@ def _from_network(place: Place, address: str, sources: Sources) -> Listing | Non
     except DownloadError as error:
         if isinstance(error, NotFoundError) and place.form == "index":
             return None  # an index without the package is normal
-        links, instead = _instead(place, before, read)
+        pages, instead = before.pages if before else read, ""
+        links = [link for page in pages for link in page.links]
+        if before is not None:
+            instead = f"; its list of {before.asked[:10]} is used"
+        elif links:
+            instead = "; only the pages before it are used"
+        elif place.name and (shipped := known_wheels().of(place.name)):
+            links += shipped
+            instead = f"; the list of {known_wheels().date} that ships with tritonwin is used"
         limit = isinstance(error, LimitReachedError) and place.form == "github-releases"
         advice = f" (a token in {TOKENS[0]} raises it)" if limit else ""
         said = f"{place.name}: {error}".removeprefix(": ")
         return Listing(
-            links=links,
+            links=tuple(links),
             notes=(*notes, f"{said}{advice}{instead}"),
             unread=before is None and not sources.offline,
         )
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     keep(sources.folder, address, KeptList(asked=now, pages=tuple(read)))
     return Listing(links=tuple(k for page in read for k in page.links), notes=tuple(notes))
-
-
-def _instead(
-    place: Place, before: KeptList | None, read: list[_Page]
-) -> tuple[tuple[WheelLink, ...], str]:
-    """The links that are used where a place could not be read to its end, and how it is said."""
-    if before is not None:
-        links = tuple(link for page in before.pages for link in page.links)
-        return links, f"; its list of {before.asked[:10]} is used"
-    links = tuple(link for page in read for link in page.links)
-    if links:
-        return links, "; only the pages before it are used"
-    shipped = known_wheels().of(place.name) if place.name else ()
-    said = f"; the list of {known_wheels().date} that ships with tritonwin is used"
-    return shipped, said if shipped else ""
 
 
 def _page(
@@ -302,8 +296,7 @@ def _page(
         if known is None:
             raise _NotAListError("it answers with 304 where nothing is known")
         return known
-    reader = {"github-releases": _github, "hub": _hub}.get(place.form or "", _any_list)
-    links = reader(answer.content, address, place)
+    links = _links(place, answer.content, address)
     following = _following(address, answer.next) if answer.next else None
     return _Page(address=address, links=links, etag=answer.etag, next=following)
 
@@ -324,48 +317,36 @@ def _following(address: str, written: str) -> str:
     raise _NotAListError(f"it leads on to {without_secrets(written)}")
 
 
-def _github(content: bytes, address: str, place: Place) -> tuple[WheelLink, ...]:
-    assets = []
-    for release in _entries(content, "GitHub's list of releases"):
-        if not isinstance(release.get("assets"), list):
-            raise _NotAListError("it is not GitHub's list of releases")
-        assets += [a for a in release["assets"] if isinstance(a, dict)]
-    # an upload that is still under way, or was broken off, has another state
-    whole = [a for a in assets if a.get("state", "uploaded") == "uploaded"]
-    return read_json(whole, address, place.name)
+def _links(place: Place, content: bytes, address: str) -> tuple[WheelLink, ...]:
+    """The wheels that a place names in its answer.
 
-
-def _hub(content: bytes, address: str, place: Place) -> tuple[WheelLink, ...]:
-    tree = HUB_TREE.fullmatch(place.address)
-    host, repository, revision = tree.groups() if tree else ("", "", "")
-    wheels = []
-    for entry in _entries(content, "a hub's list of files"):
-        path, lfs = entry.get("path"), entry.get("lfs")
-        if not isinstance(path, str):
-            raise _NotAListError("it is not a hub's list of files")
-        if path.endswith(".whl"):
-            wheels.append(
-                {
-                    "url": f"{host}/{repository}/resolve/{revision}/{quote(path, safe='/+')}",
-                    "sha256": lfs.get("oid") if isinstance(lfs, dict) else None,
-                    "size": entry.get("size"),
-                }
-            )
+    Raises:
+        _NotAListError: it is not in the form of the place.
+    """
+    if place.form not in _QUERIES:
+        links = read_list(content.decode("utf-8-sig", "replace"), address, place.shown)
+        index = place.address if place.form == "index" else None
+        return tuple(replace(link, index=index) for link in links) if index else links
+    try:
+        tree: Any = parse(content.decode("utf-8-sig"))
+        if place.form == "hub":
+            wheels = [_of_hub(place, e) for e in tree if e["path"].endswith(".whl")]
+        else:
+            wheels = [asset for release in tree for asset in release["assets"]]
+            # an upload that is still under way, or was broken off, has another state
+            wheels = [a for a in wheels if a.get("state", "uploaded") == "uploaded"]
+    except (ValueError, LookupError, TypeError, AttributeError):
+        kind = "a hub's list of files" if place.form == "hub" else "GitHub's list of releases"
+        raise _NotAListError(f"it is not {kind}: a portal or proxy may have answered") from None
     return read_json(wheels, address, place.name)
 
 
-def _entries(content: bytes, kind: str) -> list[dict[str, Any]]:
-    try:
-        tree: Any = parse(content.decode("utf-8-sig"))
-    except ValueError:
-        tree = None
-    if not isinstance(tree, list) or not all(isinstance(entry, dict) for entry in tree):
-        raise _NotAListError(f"it is not {kind}: a portal or proxy may have answered")
-    return tree
-
-
-def _any_list(content: bytes, address: str, place: Place) -> tuple[WheelLink, ...]:
-    links = read_list(content.decode("utf-8-sig", "replace"), address, place.shown)
-    if place.form != "index":
-        return links
-    return tuple(replace(link, index=place.address) for link in links)
+def _of_hub(place: Place, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A file of a hub's tree in the form of other lists."""
+    host, repository, revision = HUB_TREE.findall(place.address)[0]
+    path = quote(entry["path"], safe="/+")
+    return {
+        "url": f"{host}/{repository}/resolve/{revision}/{path}",
+        "sha256": (entry.get("lfs") or {}).get("oid"),
+        "size": entry.get("size"),
+    }
