@@ -116,7 +116,7 @@ def driver(git: str, revision: str) -> None:
 
 def build() -> None:
     from tritonwin.build.recipe import load
-    from tritonwin.build.source import SourceCache
+    from tritonwin.build.source import BuildContext
     from tritonwin.support.pip import Pip
     from tritonwin.support.wheel_choice import FileSource
 
@@ -124,7 +124,7 @@ def build() -> None:
     release = load("flash-attn").release(FLASH_ATTN)
     assert release is not None and release.file  # noqa: PT018, S101
     sdist = FileSource(name="flash-attn", location=release.file, sha256=release.sha256)
-    print(SourceCache(pip=Pip((sys.executable, "-m", "pip"))).obtain(sdist, into))
+    print(BuildContext(pip=lambda: Pip((sys.executable, "-m", "pip"))).obtain(sdist, into))
     with tempfile.TemporaryDirectory() as place:
         subprocess.run([GIT, "clone", "--quiet", "--depth=1", SAGE, place], check=True)
         archive = [GIT, "archive", "--prefix=sageattention/", "--output", str(into / SAGE_FILE)]
