@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import healthy
 import pytest
+from cases import cases
 
 from tritonwin.facts.records import Facts
 from tritonwin.problems import catalogue, explain
@@ -14,59 +15,7 @@ from tritonwin.problems.explain import explain_lines
 from tritonwin.problems.explain.log_facts import LogFacts, Match, capability, facts_at, kind_of
 
 
-@pytest.mark.parametrize(
-    ("line", "known"),
-    [
-        ("pytorch version: 2.5.1+cu124", "torch 2.5.1+cu124"),
-        ("torch==2.7.0+cu128", "torch 2.7.0+cu128"),
-        (
-            "Found comfy_kitchen backend triton: {'available': True, 'disabled': True, 'x': 1}",
-            "comfy_kitchen triton: {'available': True, 'disabled': True",
-        ),
-        ("pytorch version: 2.9.1+rocm7.2.1", "torch 2.9.1+rocm7.2.1"),
-        ("torch                    2.6.0", "torch 2.6.0"),
-        ("PyTorch 2.9.0.dev20250901+cu130", "torch 2.9.0.dev20250901+cu130"),
-        ("torch.__version__: 2.4.1", "torch 2.4.1"),
-        ("torch version: 2.3.1+cpu", "torch 2.3.1+cpu"),
-        ("triton-windows==3.2.0.post18", "triton 3.2.0.post18"),
-        ("triton-windows           3.5.1.post24", "triton 3.5.1.post24"),
-        ("Triton version: 3.3.1", "triton 3.3.1"),
-        ("Successfully installed filelock-3.1 torch-2.6.0 triton-windows-3.2.0", "triton 3.2.0"),
-        (
-            "Requirement already satisfied: torch in c:\\x\\lib\\site-packages (from a) (2.4.0+cu121)",
-            "torch 2.4.0+cu121",
-        ),
-        ("** Python version: 3.12.10 (tags/v3.12) [MSC v.1943 64 bit (AMD64)]", "python 3.12.10"),
-        ("Python 3.11.7 (tags/v3.11.7) on win32", "python 3.11.7"),
-        (
-            "Device: cuda:0 NVIDIA GeForce RTX 4070 : cudaMallocAsync",
-            "gpu_name NVIDIA GeForce RTX 4070",
-        ),
-        (
-            "gpu: NVIDIA GeForce RTX 4070 Ti SUPER with 16 GB",
-            "gpu_name NVIDIA GeForce RTX 4070 Ti SUPER",
-        ),
-        ("- **PyTorch Version:** 2.7.1+cu128", "torch 2.7.1+cu128"),
-        ("    PyTorch 2.7.0+cu126 with CUDA 1206 (you have 2.9.1+cu128)", "torch 2.9.1+cu128"),
-        ("'2.8.0+cpu'", "torch 2.8.0+cpu"),
-        ("- **Python Version:** 3.12.10 (tags/v3.12.10)", "python 3.12.10"),
-        ("CUDA capability 12.0", "gpu 12.0"),
-        ("| NVIDIA-SMI 581.57  Driver Version: 581.57  CUDA Version: 13.0 |", "driver 581.57"),
-        (
-            '  File "D:\\ComfyUI\\python_embeded\\Lib\\site-packages\\triton\\a.py", line 1',
-            "prefix D:\\ComfyUI\\python_embeded",
-        ),
-        ("D:\\a b\\python.exe main.py", "executable D:\\a b\\python.exe"),
-        (".\\python_embeded\\python.exe -s main.py", "executable .\\python_embeded\\python.exe"),
-        ("C:/VS/VC/Tools/MSVC/14.44.35207/bin/Hostx64/x64/cl.exe /c a.c", "msvc 14.44.35207"),
-        ("Microsoft (R) C/C++-Optimierungscompiler Version 19.38.33133 für x64", "msc 19.38.33133"),
-        ("setuptools==65.5.0", "setuptools 65.5.0"),
-        (
-            "/home/u/venv/lib/python3.11/site-packages/torch/a.py",
-            "linux /home/u/venv/lib/python3.11/",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("line", "known"), cases("lines.toml", "gives_away"))
 def test_what_a_line_gives_away(line: str, known: str) -> None:
     assert known in [item.text for item in explain_lines([line]).known]
 
@@ -96,48 +45,15 @@ def test_what_gives_nothing_away(line: str) -> None:
     assert explain_lines([line]).known == ()
 
 
-@pytest.mark.parametrize(
-    ("place", "kind"),
-    [
-        (r"F:\ComfyUI_windows_portable\python_embeded", "embedded"),
-        (r"C:\framepack\system\python\python.exe", "embedded"),
-        (r"D:\proj\venv", "venv"),
-        (r"D:\proj\.venv\Scripts\python.exe", "venv"),
-        (r"C:\Users\a\miniconda3\envs\t312", "conda"),
-        (r"C:\Users\a\anaconda3", "conda"),
-        (r"C:\Users\a\miniforge3", "conda"),
-        (r"C:\Users\a\AppData\Roaming\uv\python\cpython-3.12", "uv"),
-        (r"C:\Users\a\.pyenv\pyenv-win\versions\3.11.9", "pyenv"),
-        (r"C:\Users\a\AppData\Local\Programs\Python\Python311", "user"),
-        (r"C:\Python312\python.exe", "system"),
-        (r"C:\Users\a\AppData\Local\Microsoft\WindowsApps\python.exe", "store"),
-        (r"D:\somewhere", "unknown"),
-    ],
-)
+@pytest.mark.parametrize(("place", "kind"), cases("lines.toml", "kinds"))
 def test_kinds_of_interpreters(place: str, kind: str) -> None:
     assert kind_of(place) == kind
 
 
-@pytest.mark.parametrize(
-    ("name", "known"),
-    [
-        ("NVIDIA GeForce RTX 5090", "12.0"),
-        ("NVIDIA GeForce RTX 4070 Ti SUPER", "8.9"),
-        ("NVIDIA GeForce RTX 3060 Laptop GPU", "8.6"),
-        ("NVIDIA A100-SXM4-80GB", "8.0"),
-        ("NVIDIA H100 PCIe", "9.0"),
-        ("NVIDIA GeForce RTX 2080 Ti", "7.5"),
-        ("NVIDIA GeForce GTX 1660 SUPER", "7.5"),
-        ("NVIDIA GeForce GTX 1080 Ti", "6.1"),
-        ("Tesla P100-PCIE-16GB", "6.0"),
-        ("Quadro RTX 6000", "7.5"),
-        ("NVIDIA RTX 6000 Ada Generation", "8.9"),
-        ("NVIDIA RTX A4000", "8.6"),
-        ("Some other card", None),
-    ],
-)
-def test_capabilities_by_name(name: str, known: str | None) -> None:
-    assert capability(name) == known
+@pytest.mark.parametrize("row", cases("lines.toml", "capabilities"))
+def test_capabilities_by_name(row: tuple[str, ...]) -> None:
+    name, *known = row
+    assert capability(name) == next(iter(known), None)
 
 
 def log(**values: str) -> LogFacts:
