@@ -47,19 +47,13 @@ class Figure:
     def _holds(self, value: float) -> bool:
         return value >= self.goal if self.least else value <= self.goal
 
+    def __str__(self) -> str:
+        verdict = "met" if self.met else "MISSED"
+        return f"{self.what}, {self.where}: {self.shown} ({self.aim}), {self.detail}: {verdict}"
+
     @property
     def _unit(self) -> str:
         return f" {self.unit}" if self.unit else ""
-
-
-def tell(figure: Figure) -> Figure:
-    """Print a figure as soon as it is there."""
-    print(
-        f"{figure.what}, {figure.where}: {figure.shown} ({figure.aim}), {figure.detail}: "
-        f"{'met' if figure.met else 'MISSED'}",
-        flush=True,
-    )
-    return figure
 
 
 def all_met(figures: Iterable[Figure]) -> int:

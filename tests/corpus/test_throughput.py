@@ -1,6 +1,6 @@
 """The speed of `explain`: rare anchors, and a scan that loses nothing on the way.
 
-The speed itself is measured by `benchmarks/explain.py`; a test of it would measure the machine.
+The speed itself is measured by `benchmarks/all.py`; a test of it would measure the machine.
 """
 
 from __future__ import annotations
