@@ -226,7 +226,7 @@ def _edited(
 
 @functools.cache
 def known_sources() -> dict[str, dict[str, list[str]]]:
-    """File -> digest of its text -> releases; made by tools/refresh_known_sources.py."""
+    """File -> digest of its text -> releases; made by tools/refresh.py."""
     data = pkgutil.get_data("tritonwin.patch", "known_sources.json")
     assert data is not None  # noqa: S101 - it lies beside this module
     table: dict[str, dict[str, list[str]]] = json.loads(data)

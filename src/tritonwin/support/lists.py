@@ -1,7 +1,7 @@
 """The table of public lists of wheels, a dated copy of what they named, and answers that are kept.
 
 `lists.toml` names the places; TRITONWIN_LISTS another table. `known_wheels.toml` is the copy, which
-`tools/refresh_known_wheels.py` writes.
+`tools/refresh.py` writes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tables of what fits together: torch, Triton, Python, CUDA, GPUs, number formats, compilers.
 
-From `matrix.toml`, which `tools/refresh_matrix.py` writes, and `hardware.toml` and `indexes.toml`,
+From `matrix.toml`, which `tools/refresh.py` writes, and `hardware.toml` and `indexes.toml`,
 written by hand.
 """
 

@@ -1,4 +1,4 @@
-"""The script that writes matrix.toml, held to an index made here."""
+"""The script that writes matrix.toml and known_wheels.toml, held to an index made here."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
-import refresh_matrix as refresh
+import refresh
 
-from tritonwin.support import matrix
+from tritonwin.support import lists, matrix
 from tritonwin.support.links import read_list
+from tritonwin.support.lists import ListTable
 from tritonwin.support.matrix import PairTable
 from tritonwin.system import toml
 from tritonwin.system.codec import from_json
+from tritonwin.system.toml import read_resource
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -81,16 +83,30 @@ def test_a_new_cuda_of_torch_is_named() -> None:
 
 def test_what_is_written_is_the_shipped_file_and_reads_back() -> None:
     known = matrix.load()
-    text = refresh.render(known.pairs, known.releases, known.data_date)
-    assert text == refresh.FILE.read_text(encoding="utf-8")
-    read = from_json(PairTable, toml.loads(text), strict=True)
-    assert (read.pairs, read.releases) == (known.pairs, known.releases)
+    table = PairTable(data_date=known.data_date, pairs=known.pairs, releases=known.releases)
+    text = refresh.render(refresh._MATRIX_HEAD, table)
+    assert text == refresh.MATRIX.read_text(encoding="utf-8")
+    assert from_json(PairTable, toml.loads(text), strict=True) == table
+    wheels = refresh.render(refresh._WHEELS_HEAD, lists.known_wheels())
+    assert wheels == (refresh.SUPPORT / "known_wheels.toml").read_text(encoding="utf-8")
+
+
+def test_a_wheel_of_a_list_stands_under_its_place() -> None:
+    base = "https://github.com/woct0rdho/SageAttention/releases/download/v1/"
+    names = (
+        "sageattention-2.2.0-cp39-abi3-win_amd64.whl",
+        "sageattention-2.2.0-cp39-abi3-linux.whl",
+    )
+    links = read_list("\n".join(f"{base}{name}" for name in names), "", "test")
+    table = read_resource("tritonwin.support", "lists.toml", ListTable)
+    (group,) = refresh.known_wheels(links, table, "2026-01-02").groups
+    assert (group.base, group.files) == (base, names[:1])
 
 
 @pytest.mark.full
 def test_the_index_has_nothing_that_the_table_lacks() -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tools" / "refresh_matrix.py"), "--check"],
+        [sys.executable, str(ROOT / "tools" / "refresh.py"), "matrix", "--check"],
         capture_output=True,
         text=True,
         timeout=300,
