@@ -32,6 +32,8 @@ MAX_VALUES = 32  # changes of one fact that are remembered
 SOURCE = "the log"
 OVERRIDE = "TRITON_OVERRIDE_ARCH"
 NEAR_A_BUILD = 40  # lines
+# a card without its RX: "6800xt"
+_BARE = re.compile(r"(?<!RX )(?<!RX)\b([5-9]\d{3}\b|[5-9]\d{3}(?= ?XT))", re.IGNORECASE)
 _TEMPORARY = re.compile(r"\\pip-[a-z]{1,20}-[^\\]{1,40}\\|\\builds-v0\\|\\Temp\\", re.IGNORECASE)
 # no facts about the machine, but what other facts are judged by
 _NOT_SHOWN = frozenset(
@@ -292,6 +294,7 @@ def _others(log: LogFacts) -> tuple[Gpu, ...]:
 
 def _chip(names: str) -> amd.Chip | None:
     """The one chip that is meant: cards before gfx names, and before what is built in."""
+    names = _BARE.sub(r"RX \1", names)
     stated = (c for c in amd.chips() if re.search(rf"\b{c.name}\b", names))
     named = amd.chips_in(names) or tuple(stated)
     cards = [c for c in named if not c.integrated] or named
