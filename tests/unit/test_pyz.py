@@ -98,6 +98,8 @@ def test_the_batch_file_ends_before_the_zip_begins(tmp_path: Path) -> None:
     for number, text in enumerate(lines):
         for label in re.findall(r"(?:goto |call :)(\w+)", text):
             assert labels[label] > number
+        # `call` expands what it is given twice: a percent sign of a folder would be lost
+        assert all("%" not in given.replace("%%P", "") for given in re.findall(r"call (.*)", text))
     told = {re.sub(r"\\python\.exe$", "", word) for word in " ".join(lines).split()}
     places = {name.replace("/", "\\") for name in EMBEDDED_FOLDERS}
     assert places | {rf"{name}\Scripts" for name in ENVIRONMENT_FOLDERS} <= told

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import build_pyz
 import pytest
 from pages import opened
 from trees import tree_hash
-from winlane import Machine
+from winlane import Lane, Machine, standins
 from winlane.process import Result
 
 FULL = pytest.mark.full
 LONG = "\\".join(["long folder " + "x" * 38] * 4)
 # name: the application's folder, its Python's folder and the folder of the file, both below it.
 # Not here: a percent sign, since Wine's cmd expands what came out of a variable once more, which
-# Windows' does not; a semicolon, at which Wine parts the folders in which it looks for DLLs.
+# Windows' does not (tests/unit/test_pyz.py: no `call`, which does, is given one); a semicolon in
+# Python's own folder, since Wine parts the folders there in which it looks for DLLs.
 SHAPES = {
     "plain": (r"C:\ComfyUI_windows_portable", "python_embeded", ""),
     "beside": (r"C:\ComfyUI_windows_portable", "python_embeded", "ComfyUI"),
@@ -27,6 +32,12 @@ SHAPES = {
     "bang": (r"C:\wow! such!PATH!", "python_embeded", ""),
     "caret": (r"C:\a^b ^^c", "python_embeded", "ComfyUI"),
     "equals": (r"C:\a=b,c", "python_embeded", ""),
+    "semicolon": (r"C:\app", "python_embeded", "a;b"),
+    "OneDrive": (
+        r"C:\users\jörg\OneDrive - Müller & Söhne GmbH\Dokumente\KI, Bilder & Modelle\ComfyUI (neu)",
+        "python_embeded",
+        "",
+    ),
     "foreign": ("C:\\Jürgen 用户 Имя", "python_embeded", ""),
     "long": (rf"C:\{LONG}", "python_embeded", ""),
     "system": (r"C:\webui", r"system\python", ""),
@@ -81,6 +92,66 @@ def test_it_finds_the_python_in_every_folder(machine: Machine, bat: Path, shape:
         out, _ = clicked.communicate(timeout=60)
         assert (clicked.returncode, b"Press" in out) == (0, False)
     assert tree_hash(machine.drives.linux(SHAPES[shape][0])) == before
+
+
+@FULL
+def test_from_a_share(machine: Machine, bat: Path) -> None:
+    r"""A stand-in says what it is given: Python does not start from a share under Wine.
+
+    There a program of a share is told that it is `UNC\nas\...`, a path below the current folder.
+    """
+    app, place = r"C:\shared & more\Comfy UI", r"nas\my apps\Comfy UI"
+    machine.place(rf"{app}\tritonwin.bat", bat)
+    machine.place(rf"{app}\python_embeded\python.exe", machine.fakes.tool())
+    told = machine.place(rf"C:\UNC\{place}\python_embeded\python.exe.rc", "7")
+    share = machine.lane.prefix.path / "dosdevices" / "unc" / "nas"
+    share.mkdir(parents=True)
+    share.joinpath("my apps").symlink_to(machine.drives.linux(r"C:\shared & more"))
+    try:
+        for words, given in ((' explain "a & b!.log"', ' explain "a & b!.log"'), ("", " ui")):
+            done = typed(machine, rf'"\\{place}\tritonwin.bat"{words}')
+            assert (done.returncode, done.stderr) == (7, ""), done
+            log = told.with_suffix(".log")
+            python = rf'"\\{place}\python_embeded\python.exe"'
+            assert log.read_text("utf-8").strip() == rf'{python} "\\{place}\tritonwin.bat"{given}'
+            log.unlink()
+    finally:
+        shutil.rmtree(share.parent)
+
+
+@FULL
+def test_on_media_that_cannot_be_written(lane: Lane, machine: Machine, bat: Path) -> None:
+    """It looks, keeps its own files elsewhere, and says what it cannot change."""
+    machine.home("jörg")
+    _, file = placed(machine, bat, "blanks")
+    app = machine.drives.linux(SHAPES["blanks"][0])
+    wheels = machine.place(
+        r"C:\wheels", machine.drives.linux(lane.wheels("3.12", ("triton-3.8", "pip")))
+    )
+    standins.wheel(wheels, "3.12", "a-package", "1.0", files={"a.py": ""})
+    before = tree_hash(app)
+    with read_only(app):
+        assert "will not work here" in typed(machine, f'"{file}" doctor').stdout
+        words = r"install a-package --offline --yes --find-links C:\wheels"
+        done = typed(machine, f'"{file}" {words}')
+        assert (done.returncode, "cannot change" in done.stderr) == (2, True), done
+        assert " undone " in typed(machine, f'"{file}" undo --list').stdout
+    assert tree_hash(app) == before
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Nothing can be written into the folder, by root neither."""
+    bound = subprocess.run(
+        ["mount", "--bind", str(folder), str(folder)], capture_output=True, check=False
+    )
+    if bound.returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", str(folder)], check=True)
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_words_and_the_exit_status_are_passed_on(machine: Machine, bat: Path) -> None:
