@@ -1,14 +1,32 @@
-"""Fixtures: an environment with a pip of its own, and a server of lists and wheels."""
+"""Fixtures: commands, an environment with a pip of its own, a server of lists and wheels."""
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands import Call, Said
 from list_server import ListServer, list_server
 from target_env import TargetEnvironment, give_pip, make_environment, pip_folder
+
+from tritonwin.cli import app
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Runs a command: `call("explain", "-", stdin=b"a log")`."""
+
+    def called(*words: str | Path, stdin: bytes = b"") -> Said:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capsys.readouterr()
+        status = app.run([str(word) for word in words])
+        return Said(status, *capsys.readouterr())
+
+    return called
 
 
 @pytest.fixture(scope="session")

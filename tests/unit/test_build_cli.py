@@ -8,9 +8,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import machines
 import pytest
+from commands import Call
 
 from tritonwin.build.command import UnfitEnvironmentError, verify_capture
 from tritonwin.build.order import BuildMachine, Order, read_checkout
@@ -20,7 +20,6 @@ from tritonwin.cli import app
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.snapshot import write as write_snapshot
-from tritonwin.output import schema
 
 
 @pytest.fixture
@@ -32,65 +31,87 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildMachine:
     return made
 
 
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = app.run(["build", *words])
-    out, err = capsys.readouterr()
-    return code, out, err
+on_linux = pytest.mark.usefixtures("machine")
 
 
+@on_linux
 @pytest.mark.parametrize(
     ("ref", "good"),
     [("v2.8.3", True), ("refs/pull/7/head", True), ("8e43f1f", True), ("-x", False),
      ("+main", False), ("a:b", False), ("a b", False), ("a\nb", False), ("*", False)],
 )  # fmt: skip
-def test_what_is_no_ref_is_refused(
-    machine: BuildMachine, capsys: pytest.CaptureFixture[str], ref: str, good: bool
-) -> None:
-    code, out, err = run(capsys, "flash-attn", "--plan", f"--ref={ref}")
-    assert (code == 2) is not good
-    assert (f"{ref!r} is not a tag, branch or commit" in err) is not good
-    assert (f" {ref}\n" in out) is good
+def test_what_is_no_ref_is_refused(call: Call, ref: str, good: bool) -> None:
+    done = call("build", "flash-attn", "--plan", f"--ref={ref}")
+    assert (done.status == 2) is not good
+    assert (f"{ref!r} is not a tag, branch or commit" in done.err) is not good
+    assert (f" {ref}\n" in done.out) is good
 
 
-def test_a_plan_is_shown_with_its_reasons(
-    machine: BuildMachine, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, _ = run(capsys, "flash-attn", "--plan", "--all")
-    assert code == 0
+@on_linux
+def test_a_plan_is_shown_with_its_reasons(call: Call) -> None:
+    done = call("build", "flash-attn", "--plan", "--all")
+    assert (done.status, done.out.isascii()) == (0, True)
     for text in ("2.8.3.post2", "8.0", "--jobs", "never above", "about"):
-        assert text in out
-    assert out.isascii()
+        assert text in done.out
+    words = ("--plan", "--json", "--arch", "sm_90", "--jobs", "2")
+    document = call("build", "flash-attn", *words).document
+    assert (document["schema"], document["status"]) == ("tritonwin.build/3", "planned")
+    assert (document["plan"]["archs"], document["plan"]["jobs"]) == (["9.0"], 2)
 
 
-def test_a_plan_as_a_document(machine: BuildMachine, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "flash-attn", "--plan", "--json", "--arch", "sm_90", "--jobs", "2")
-    document = json.loads(out)
-    jsonschema.validate(document, schema.load("tritonwin.build/3"))
-    assert (code, document["status"]) == (0, "planned")
-    assert document["plan"]["archs"] == ["9.0"]
-    assert document["plan"]["jobs"] == 2
-
-
-def test_a_plan_for_the_machine_of_a_snapshot(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_for_the_machine_of_a_snapshot(call: Call, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     write_snapshot(machines.windows(tmp_path).facts, file, Identity())
-    words = ("flash-attn", "--plan", "--anyway", "--offline", "--snapshot", str(file))
-    code, out, _ = run(capsys, *words)
-    assert code == 0
-    assert "planned from a snapshot" in out
-    assert "machine in question" in " ".join(out.split())
-    assert "MSVC 14.44.35207" in out
+    done = call("build", "flash-attn", "--plan", "--anyway", "--offline", "--snapshot", file)
+    assert done.status == 0
+    assert "planned from a snapshot" in done.out
+    assert "machine in question" in done.words
+    assert "MSVC 14.44.35207" in done.out
 
 
-def test_a_refused_plan(machine: BuildMachine, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "flash-attn", "--plan", "--arch", "7.5")
-    assert code == 1
-    assert "refused: flash-attn 2.8.3.post2 with CUDA 12.8 does not compile for 7.5" in out
-    assert "help:" in out
-    code, out, _ = run(capsys, "flash-attn", "--yes", "--json", "--arch", "7.5")
-    assert (code, json.loads(out)["status"]) == (1, "refused")
+@on_linux
+def test_a_refused_plan(call: Call) -> None:
+    done = call("build", "flash-attn", "--plan", "--arch", "7.5")
+    assert done.status == 1
+    assert "refused: flash-attn 2.8.3.post2 with CUDA 12.8 does not compile for 7.5" in done.out
+    assert "help:" in done.out
+    done = call("build", "flash-attn", "--yes", "--json", "--arch", "7.5")
+    assert (done.status, done.document["status"]) == (1, "refused")
+
+
+@on_linux
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("flash-attn", "--version", "1", "--plan"),
+        ("flash-attn", "--version", "../..", "--plan"),
+        ("flash-attn", "--version", "1;2", "--plan", "--json"),
+        ("flash-attn", "--version", "", "--plan"),
+        ("flash-attn", "--snapshot", "report.json"),
+        ("flash-attn", "--snapshot", "report.json", "--plan", "--script", "sh"),
+        ("flash-attn", "--script", "cmd"),
+        ("flash-attn", "--fleet", "nowhere.toml"),
+        ("flash-attn", "--fleet", "nowhere.toml", "--arch", "8.9"),
+        ("flash-attn", "--index-of", ".", "--plan"),
+        ("flash-attn", "--plan", "--find-links", "nowhere"),
+        ("triton", "--plan", "--llvm", "nowhere"),
+        ("cuda-extension", "--plan"),
+        ("flash-attn", "--resume", "--yes"),
+    ],
+)
+def test_wrong_use_is_the_users_to_solve(call: Call, words: tuple[str, ...]) -> None:
+    done = call("build", *words)
+    assert done.status == 2, done
+    assert "help" in done.words or "Try" in done.words
+    assert "Traceback" not in done.words
+
+
+def test_an_index_of_nothing(call: Call, tmp_path: Path) -> None:
+    done = call("build", "flash-attn", "--index-of", tmp_path)
+    assert (done.status, "0 wheels" in done.out) == (1, True)
+    done = call("build", "flash-attn", "--index-of", tmp_path, "--json")
+    assert (done.status, done.document["schema"]) == (1, "tritonwin.wheels/1")
+    assert done.document == json.loads((tmp_path / "wheels.json").read_text())
 
 
 def test_a_script_is_printed_alone(
@@ -127,51 +148,6 @@ def test_a_script_prepares_what_was_asked_for(
             "--anyway",
         )
     )
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("flash-attn", "--version", "1", "--plan"),
-        ("flash-attn", "--version", "../..", "--plan"),
-        ("flash-attn", "--version", "1;2", "--plan", "--json"),
-        ("flash-attn", "--version", "", "--plan"),
-        ("flash-attn", "--snapshot", "report.json"),
-        ("flash-attn", "--snapshot", "report.json", "--plan", "--script", "sh"),
-        ("flash-attn", "--script", "cmd"),
-        ("flash-attn", "--fleet", "nowhere.toml"),
-        ("flash-attn", "--fleet", "nowhere.toml", "--arch", "8.9"),
-        ("flash-attn", "--index-of", ".", "--plan"),
-        ("flash-attn", "--plan", "--find-links", "nowhere"),
-        ("triton", "--plan", "--llvm", "nowhere"),
-        ("cuda-extension", "--plan"),
-        ("flash-attn", "--resume", "--yes"),
-    ],
-)
-def test_wrong_use_is_the_users_to_solve(
-    machine: BuildMachine, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
-) -> None:
-    code, out, err = run(capsys, *words)
-    said = err or out
-    assert code == 2, said
-    assert "help" in said or "Try" in said
-    assert "Traceback" not in said
-
-
-def test_an_option_that_would_count_for_nothing(
-    machine: BuildMachine, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _, err = run(capsys, "flash-attn", "--fleet", "x.toml", "--memory-per-job", "4")
-    assert (code, "--memory-per-job cannot be combined with --fleet" in err) == (2, True)
-
-
-def test_an_index_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "flash-attn", "--index-of", str(tmp_path))
-    assert code == 1
-    assert "0 wheels" in out
-    code, out, _ = run(capsys, "flash-attn", "--index-of", str(tmp_path), "--json")
-    jsonschema.validate(json.loads(out), schema.load("tritonwin.wheels/1"))
-    assert (code, json.loads(out)) == (1, json.loads((tmp_path / "wheels.json").read_text()))
 
 
 # --- sources

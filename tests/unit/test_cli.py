@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import healthy
-import jsonschema
 import pytest
+from commands import Call
 
 from tritonwin import __version__
 from tritonwin.cli import app
@@ -74,46 +74,32 @@ def test_as_a_module_it_imports_nothing_from_the_current_folder(
     ],
 )
 def test_output_for_programs_asks_nothing(
-    words: str,
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
 ) -> None:
     monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path))
-    assert app.run(words.split()) == 2
-    assert said in "".join(capsys.readouterr())
+    done = call(*words.split())
+    assert (done.status, said in done.out + done.err) == (2, True)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_doctor_on_a_snapshot(saved: Path) -> None:
-    done = run("doctor", "--snapshot", str(saved))
-    assert done.returncode == 1
-    assert b"[triton-missing]" in done.stdout
-    assert b"help:" in done.stdout
-    assert done.stderr == b""
-    assert not any(line.endswith(b" ") for line in done.stdout.splitlines())
-
-
-def test_json_follows_its_schema(saved: Path) -> None:
-    done = run("doctor", "--snapshot", str(saved), "--json")
-    document = json.loads(done.stdout)
-    jsonschema.validate(document, schema.load("tritonwin.doctor/1"))
+def test_doctor_on_a_snapshot(call: Call, saved: Path) -> None:
+    done = call("doctor", "--snapshot", saved)
+    assert (done.status, done.err) == (1, "")
+    assert "[triton-missing]" in done.out
+    assert "help:" in done.out
+    assert not any(line.endswith(" ") for line in done.out.splitlines())
+    document = call("doctor", "--snapshot", saved, "--json").document
     assert document["problems"][0]["id"] == "triton-missing"
     assert document["target"]["snapshot"] == str(saved)
+    only = call("doctor", "--snapshot", saved, "--only", "cpu-only-torch", "--json")
+    assert (only.status, [c["id"] for c in only.document["checks"]]) == (0, ["cpu-only-torch"])
 
 
-def test_the_schema_of_a_document_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert app.run(["--json-schema", "tritonwin.checks/1"]) == 0
-    assert json.loads(capsys.readouterr().out) == schema.load("tritonwin.checks/1")
-    assert app.run(["--json-schema", "tritonwin.cheks/1"]) == 2
-    assert "tritonwin.checks/1" in capsys.readouterr().err
-
-
-def test_only(saved: Path) -> None:
-    done = run("doctor", "--snapshot", str(saved), "--only", "cpu-only-torch", "--json")
-    assert done.returncode == 0
-    assert [c["id"] for c in json.loads(done.stdout)["checks"]] == ["cpu-only-torch"]
+def test_the_schema_of_a_document_is_printed(call: Call) -> None:
+    done = call("--json-schema", "tritonwin.checks/1")
+    assert (done.status, json.loads(done.out)) == (0, schema.load("tritonwin.checks/1"))
+    refused = call("--json-schema", "tritonwin.cheks/1")
+    assert (refused.status, "tritonwin.checks/1" in refused.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -137,21 +123,31 @@ def test_only(saved: Path) -> None:
         (("undo", ""), "one of the words is empty"),
         (("build", "flash-attn", "--index-of", "nowhere"), "Directory 'nowhere' does not exist"),
         (("build", "flash-attn", "--fleet", "."), ". cannot be read"),
+        (("build", "x", "--fleet", "x.toml", "--memory-per-job", "4"), "combined with --fleet"),
         (("patch", "status", "--triton", "a", "--app", "b"), "--triton names the folder itself"),
         (("patch",), "patch"),
+        (("patch", "status", "--triton", "."), "is not the package folder of a Triton"),
+        (("patch", "status", "--triton", "no folder"), "is not the package folder of a Triton"),
+        (("patch", "apply", "--only", "fix-5"), "there is no rule fix-5"),
+        (("patch", "status", "--triton", ".", "--python", "python"), "do not go with it"),
         (("fix", "--only", "no-such-problem"), "no-such-problem"),
         (("verify", "--list", "--report", "proof.md"), "--list"),
+        (("explain", "none.log"), "cannot read none.log"),
+        (("explain", "."), "cannot read ."),
+        (("explain", "--snapshot", "none.json", "-"), "none.json does not exist"),
+        (("explain", "--nonsense"), "nonsense"),
     ],
 )
-def test_wrong_use_ends_with_2_and_says_what_to_do(args: tuple[str, ...], says: str) -> None:
-    done = run(*args)
-    assert done.returncode == 2
-    assert done.stdout == b""
-    error = done.stderr.decode()
-    assert says in error
-    assert error.startswith("error: ")
-    assert "help:  " in error
-    assert "Traceback" not in error
+def test_wrong_use_ends_with_2_and_says_what_to_do(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call(*args)
+    assert (done.status, done.out) == (2, "")
+    assert says in done.err
+    assert done.err.startswith("error: ")
+    assert "help:  " in done.err
+    assert "Traceback" not in done.err
 
 
 def shell(command: str, *args: str) -> subprocess.CompletedProcess[bytes]:
@@ -164,30 +160,11 @@ needs_posix = pytest.mark.skipif(os.name == "nt", reason="a POSIX shell is not t
 
 
 @needs_posix
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", ">&- 2>&- <&-", "2>/dev/full"])
 def test_closed_descriptors_change_no_exit_status(saved: Path, closed: str) -> None:
     done = shell(f'"$@" {closed}', "doctor", "--snapshot", str(saved))
     assert (done.returncode, done.stderr) == (1, b"")
     assert shell(f'"$@" {closed}', "nonsense").returncode == 2
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-@pytest.mark.parametrize(
-    ("args", "says"),
-    [
-        (("doctor", "--json"), b"error: the disk is full"),
-        (("doctor",), b"error: the disk is full"),
-        (("--version",), b"error: the disk is full"),
-    ],
-)
-def test_a_full_disk_is_no_traceback(saved: Path, args: tuple[str, ...], says: bytes) -> None:
-    named = ("--snapshot", str(saved)) if "doctor" in args else ()
-    done = shell('"$@" >/dev/full', *args, *named)
-    assert done.returncode == 3
-    assert done.stderr.startswith(says)
-    assert b"Traceback" not in done.stderr
-    assert b"itself failed" not in done.stderr
-    assert shell('"$@" 2>/dev/full', "nonsense").returncode == 2
 
 
 @needs_posix
@@ -201,30 +178,26 @@ def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
 @needs_posix
 @pytest.mark.parametrize("columns", ["0", "1", "20"])
 def test_the_narrowest_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path, columns: str
+    call: Call, monkeypatch: pytest.MonkeyPatch, saved: Path, columns: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    assert app.run(["doctor", "--snapshot", str(saved)]) == 1
-    assert "triton-missing" in capsys.readouterr().out
+    done = call("doctor", "--snapshot", saved)
+    assert (done.status, "triton-missing" in done.out) == (1, True)
 
 
-def test_errors_are_json_when_json_is_asked_for() -> None:
-    done = run("doctor", "--python", "/no/such/python", "--json")
-    assert done.returncode == 2
-    document = json.loads(done.stdout)
-    assert document["schema"] == "tritonwin.error/1"
-    assert document["error"]["help"]
-    assert done.stderr == b""
+def test_errors_are_json_when_json_is_asked_for(call: Call) -> None:
+    done = call("doctor", "--python", "/no/such/python", "--json")
+    assert (done.status, done.err) == (2, "")
+    assert done.document["schema"] == "tritonwin.error/1"
+    assert done.document["error"]["help"]
 
 
 @pytest.mark.parametrize("words", [("help",), ("help", "doctor"), ("help", "patch", "apply")])
-def test_help_is_a_word_as_well(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert app.run(words) == 0
-    said = capsys.readouterr().out
-    assert app.run([*words[1:], "--help"]) == 0
-    assert said == capsys.readouterr().out
+def test_help_is_a_word_as_well(call: Call, words: tuple[str, ...]) -> None:
+    assert call(*words) == call(*words[1:], "--help")
+    assert call(*words).status == 0
 
 
 def test_what_is_for_another_program_may_be_empty(capfd: pytest.CaptureFixture[str]) -> None:
@@ -233,54 +206,38 @@ def test_what_is_for_another_program_may_be_empty(capfd: pytest.CaptureFixture[s
     assert capfd.readouterr().out == "['', '--python=']\n"
 
 
-def test_our_own_failure_is_3_and_short(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("error", "status", "says"),
+    [
+        (
+            RuntimeError("boom\x1b[2J"),
+            3,
+            "error: tritonwin itself failed: RuntimeError: boom\\x1b[2J\n",
+        ),
+        (MemoryError(), 3, "error: the system gives no more memory"),
+        (
+            RuntimeError("can't start new thread"),
+            3,
+            "error: the system gives no more threads or memory",
+        ),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+    ],
+)
+def test_every_failure_is_short(
+    call: Call, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int, says: str
 ) -> None:
     def fail(*args: object, **kwargs: object) -> int:
-        raise RuntimeError("boom\x1b[2J")
+        raise error
 
     monkeypatch.delenv("TRITONWIN_DEBUG", raising=False)
     monkeypatch.setattr(app.main, "main", fail)
-    assert app.run(["doctor"]) == 3
-    error = capsys.readouterr().err
-    assert error.splitlines()[0] == "error: tritonwin itself failed: RuntimeError: boom\\x1b[2J"
+    done = call("doctor")
+    assert (done.status, done.err.startswith(says)) == (status, True)
+    assert "Traceback" not in done.err
+    assert ("help:  End other programs, or raise the limit" in done.err) == ("system" in says)
+    assert (done.err == says) == (status == 130)
     monkeypatch.setenv("TRITONWIN_DEBUG", "1")
-    assert app.run(["doctor"]) == 3
-    assert "Traceback" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("error", "lacking"),
-    [
-        (MemoryError(), "no more memory"),
-        (RuntimeError("can't start new thread"), "no more threads or memory"),
-    ],
-)
-def test_what_the_system_refuses_is_no_failure_of_ours(
-    error: Exception,
-    lacking: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def refused(*args: object, **kwargs: object) -> int:
-        raise error
-
-    monkeypatch.setattr(app.main, "main", refused)
-    assert app.run(["doctor"]) == 3
-    said = capsys.readouterr().err
-    assert f"error: the system gives {lacking}" in said
-    assert "help:  End other programs, or raise the limit" in said
-
-
-def test_ctrl_c_is_quiet(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupt(*args: object, **kwargs: object) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(app.main, "main", interrupt)
-    assert app.run(["doctor"]) == 130
-    assert capsys.readouterr().err == "interrupted\n"
+    assert ("Traceback" in call("doctor").err) == (status == 3)
 
 
 def test_a_reader_that_leaves_early_is_no_error_and_changes_no_status(saved: Path) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import healthy
-import jsonschema
 import pytest
+from commands import Call
 
 from tritonwin.facts import snapshot
 from tritonwin.facts.redaction.identity import Identity
-from tritonwin.output import schema
 
 LOG = """\
 ** Python executable: F:\\Comfy UI\\python_embeded\\python.exe
@@ -24,17 +22,6 @@ error C2872: 'std': ambiguous symbol (compiled_autograd.h)
 UNKNOWN = 'Traceback (most recent call last):\n  File "a.py", line 1\nKeyError: \x1b[2J"x"\n'
 
 
-def run(*args: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "tritonwin", "explain", *args],
-        input=stdin,
-        capture_output=True,
-        check=False,
-        timeout=120,
-        env={**os.environ, "NO_COLOR": "1"},
-    )
-
-
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     file = tmp_path / "build.log"
@@ -42,81 +29,51 @@ def log(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_log_is_explained(log: Path) -> None:
-    done = run(str(log))
-    text = done.stdout.decode()
-    assert done.returncode == 1, done.stderr
-    assert "[msvc-std-ambiguous]" in text
-    assert "    - error C2872: 'std': ambiguous symbol (compiled_autograd.h) (in line 3)" in text
-    assert "help: " in text
-    assert "Found in the log: Python F:\\Comfy UI\\python_embeded\\python.exe" in text
-    assert done.stderr == b""
+def test_a_log_is_explained(call: Call, log: Path) -> None:
+    done = call("explain", log)
+    assert (done.status, done.err) == (1, "")
+    assert "[msvc-std-ambiguous]" in done.out
+    assert (
+        "    - error C2872: 'std': ambiguous symbol (compiled_autograd.h) (in line 3)" in done.out
+    )
+    assert "help: " in done.out
+    assert "Found in the log: Python F:\\Comfy UI\\python_embeded\\python.exe" in done.out
+    for args in ((), ("-",)):
+        typed = call("explain", *args, stdin=LOG.encode())
+        assert (typed.status, "[msvc-std-ambiguous]" in typed.out) == (1, True)
 
 
-@pytest.mark.parametrize("args", [(), ("-",)])
-def test_standard_input(args: tuple[str, ...]) -> None:
-    done = run(*args, stdin=LOG.encode())
-    assert done.returncode == 1
-    assert b"[msvc-std-ambiguous]" in done.stdout
+def test_a_log_as_a_document(call: Call, log: Path) -> None:
+    done = call("explain", log, "--json")
+    assert done.out.isascii()
+    document = done.document
+    assert (document["schema"], document["log"]) == ("tritonwin.explain/1", str(log))
+    assert (document["lines"], document["checks"]) == (3, [])
+    (problem,) = document["problems"]
+    assert problem["id"] == "msvc-std-ambiguous"
+    assert problem["evidence"][0]["where"] == "line 3"
 
 
-def test_json_follows_its_schema(log: Path) -> None:
-    done = run(str(log), "--json")
-    assert done.stdout.isascii()
-    document = json.loads(done.stdout)
-    jsonschema.validate(document, schema.load("tritonwin.explain/1"))
-    assert document["schema"] == "tritonwin.explain/1"
-    assert document["log"] == str(log)
-    assert document["lines"] == 3
-    assert document["problems"][0]["id"] == "msvc-std-ambiguous"
-    assert document["problems"][0]["evidence"][0]["where"] == "line 3"
-    assert document["checks"] == []
+def test_an_unknown_log_is_no_failure_and_says_where_to_look(call: Call) -> None:
+    done = call("explain", stdin=UNKNOWN.encode())
+    assert done.status == 0
+    assert "no problem that tritonwin knows" in done.out
+    assert 'line 3: KeyError: "x"' in done.out
+    assert "tritonwin snapshot" in done.words
+    assert "\x1b" not in done.out
+    healthy_log = call("explain", stdin=b"all is well\n").out
+    assert "no problem that tritonwin knows" in healthy_log
+    assert "snapshot" not in healthy_log
 
 
-def test_an_unknown_log_is_no_failure_and_says_where_to_look() -> None:
-    done = run(stdin=UNKNOWN.encode())
-    text = done.stdout.decode()
-    assert done.returncode == 0
-    assert "no problem that tritonwin knows" in text
-    assert 'line 3: KeyError: "x"' in text
-    assert "tritonwin snapshot" in text
-    assert "\x1b" not in text
-
-
-def test_a_healthy_log_gets_no_advice() -> None:
-    text = run(stdin=b"all is well\n").stdout.decode()
-    assert "no problem that tritonwin knows" in text
-    assert "snapshot" not in text
-
-
-def test_a_snapshot_adds_what_the_log_does_not_say(tmp_path: Path) -> None:
+def test_a_snapshot_adds_what_the_log_does_not_say(call: Call, tmp_path: Path) -> None:
     facts = tmp_path / "facts.json"
     snapshot.write(healthy.changed(triton=None), facts, Identity())
     line = b"RuntimeError: Cannot find a working triton installation.\n"
-    document = json.loads(run("--snapshot", str(facts), "--json", stdin=line).stdout)
+    document = call("explain", "--snapshot", facts, "--json", stdin=line).document
     assert document["snapshot"] == str(facts)
-    assert document["problems"][0]["id"] == "triton-missing"
-    assert document["problems"][0]["certainty"] == "certain"
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("none.log",), b"cannot read none.log"),
-        ((".",), b"cannot read ."),
-        (("--snapshot", "none.json", "-"), b"none.json does not exist"),
-        (("--nonsense",), b"nonsense"),
-    ],
-)
-def test_what_cannot_be_used_is_said_in_a_line(
-    args: tuple[str, ...], message: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = run(*args)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert b"Traceback" not in done.stderr
-    assert done.stdout == b""
+    (problem, *_) = document["problems"]
+    assert (problem["id"], problem["certainty"]) == ("triton-missing", "certain")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a terminal of POSIX")

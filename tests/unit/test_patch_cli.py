@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from commands import Call
 from trees import describe_tree
 from triton_trees import make_tree
 
-from tritonwin.cli.app import run
-from tritonwin.output import schema
 from tritonwin.system.data_folder import VARIABLE
-
-SCHEMA = Draft202012Validator(schema.load("tritonwin.patch/1"))
 
 
 @pytest.fixture
@@ -25,15 +20,13 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def patch(package: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    def call(*args: str, code: int = 0) -> dict[str, Any]:
-        assert run(["patch", *args, "--triton", str(package), "--json"]) == code
-        document: dict[str, Any] = json.loads(capsys.readouterr().out)
-        if document["schema"] == "tritonwin.patch/1":
-            SCHEMA.validate(document)
-        return document
+def patch(package: Path, call: Call) -> Any:
+    def called(*args: str, code: int = 0) -> Any:
+        done = call("patch", *args, "--triton", package, "--json")
+        assert done.status == code
+        return done.document
 
-    return call
+    return called
 
 
 def states(document: dict[str, Any]) -> set[str]:
@@ -103,37 +96,15 @@ def test_a_change_since_is_in_the_way_of_revert(package: Path, patch: Any) -> No
     assert refused["conflicts"][0]["place"] == str(knobs)
 
 
-def test_a_fork_is_offered_what_it_lacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
-    package = make_tree("windows:3.6.0.post26", tmp_path)
-    assert run(["patch", "status", "--triton", str(package)]) == 1
-    shown = capsys.readouterr().out
-    assert "This is triton-windows: it carries its own support" in shown
-    needed = [line.split()[1] for line in shown.splitlines() if line.startswith("  needed")]
+def test_a_fork_is_offered_what_it_lacks(call: Call, tmp_path: Path) -> None:
+    done = call("patch", "status", "--triton", make_tree("windows:3.6.0.post26", tmp_path))
+    assert done.status == 1
+    assert "This is triton-windows: it carries its own support" in done.out
+    needed = [line.split()[1] for line in done.out.splitlines() if line.startswith("  needed")]
     assert needed == [
         "last-error", "tensor-map-shape", "last-error-launcher", "tool-variables", "extern-grep",
         "extern-folder",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["status", "--triton", "."], "is not the package folder of a Triton"),
-        (["status", "--triton", "no such folder"], "is not the package folder of a Triton"),
-        (["apply", "--only", "fix-5"], "there is no rule fix-5"),
-        (["status", "--triton", ".", "--python", "python"], "do not go with it"),
-    ],
-)
-def test_wrong_use_is_explained(
-    args: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    assert run(["patch", *args]) == 2
-    assert message in capsys.readouterr().err
 
 
 def test_a_hook_needs_a_python(package: Path, patch: Any) -> None:
@@ -141,15 +112,14 @@ def test_a_hook_needs_a_python(package: Path, patch: Any) -> None:
     assert "belongs to a Python" in document["error"]["message"]
 
 
-def test_for_people(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def call(*args: str) -> str:
-        run(["patch", *args, "--triton", str(package)])
-        shown = capsys.readouterr().out
+def test_for_people(package: Path, call: Call) -> None:
+    for word, said in (
+        ("status", "24 needed, 0 unknown"),
+        ("diff", "--- a/runtime/build.py\n"),
+        ("apply", "To undo it: tritonwin patch revert"),
+        ("status", "Nothing is needed."),
+        ("revert", "Everything is as it was before."),
+    ):
+        shown = call("patch", word, "--triton", package).out
         assert shown.isascii()
-        return shown
-
-    assert "24 needed, 0 unknown" in call("status")
-    assert "--- a/runtime/build.py\n" in call("diff")
-    assert "To undo it: tritonwin patch revert" in call("apply")
-    assert "Nothing is needed." in call("status")
-    assert "Everything is as it was before." in call("revert")
+        assert said in shown

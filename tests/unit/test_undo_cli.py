@@ -1,32 +1,32 @@
-"""The commands undo and cache in processes of their own."""
+"""The commands undo and cache."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import healthy
-import jsonschema
 import pytest
+from commands import Call, Said
 from trees import tree_hash, write
 
 from tritonwin.facts.history import read_proven, write_proven
 from tritonwin.journal import Journal, Store
-from tritonwin.output import schema
 from tritonwin.system.host import Environment
 
 
 class Setting:
-    def __init__(self, folder: Path) -> None:
+    """A target, its journals and a cache, and the commands that work on them."""
+
+    def __init__(self, folder: Path, call: Call) -> None:
         self.home = folder / "home"
         self.target = write(folder / "target", {"a.txt": "old", "python": ""})
         self.store = Store(self.home / "journal")
         self.cache = folder / "cache"
+        self.call = call
 
     def change(self, title: str = "write a.txt", session: str | None = None) -> str:
         target = str(self.target / "python")
@@ -34,49 +34,40 @@ class Setting:
             journal.write(self.target / "a.txt", title.encode())
         return journal.header.id
 
-    def run(self, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        variables = {
-            "TRITONWIN_HOME": str(self.home),
-            "TRITON_CACHE_DIR": str(self.cache),
-            "TORCHINDUCTOR_CACHE_DIR": str(self.home / "none"),
-        }
-        return subprocess.run(
-            [sys.executable, "-m", "tritonwin", *args],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-            env={**os.environ, **variables},
-        )
+    def undo(self, *args: str, stdin: str = "") -> Said:
+        return self.call("undo", *args, stdin=stdin.encode())
 
 
 @pytest.fixture
-def setting(tmp_path: Path) -> Setting:
-    return Setting(tmp_path)
+def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> Setting:
+    made = Setting(tmp_path, call)
+    monkeypatch.setenv("TRITONWIN_HOME", str(made.home))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(made.cache))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(made.home / "none"))
+    return made
 
 
 def test_nothing_to_undo(setting: Setting) -> None:
-    done = setting.run("undo")
-    assert done.returncode == 2
-    assert "tritonwin changed nothing" in done.stderr
-    assert "changed nothing" in setting.run("undo", "--list").stdout
+    done = setting.undo()
+    assert done.status == 2
+    assert "tritonwin changed nothing" in done.err
+    assert "changed nothing" in setting.undo("--list").out
 
 
 def test_undo_shows_asks_and_does(setting: Setting) -> None:
     before = tree_hash(setting.target)
     identifier = setting.change()
     changed = tree_hash(setting.target)
-    dry = setting.run("undo", "--dry-run")
-    assert (dry.returncode, tree_hash(setting.target)) == (0, changed)
-    assert f"move {setting.target / 'a.txt'} to " in dry.stdout
+    dry = setting.undo("--dry-run")
+    assert (dry.status, tree_hash(setting.target)) == (0, changed)
+    assert f"move {setting.target / 'a.txt'} to " in dry.out
     for answer in ("", "n\n"):
-        assert setting.run("undo", stdin=answer).returncode == 0
+        assert setting.undo(stdin=answer).status == 0
         assert tree_hash(setting.target) == changed
-    done = setting.run("undo", identifier, stdin="y\n")
-    assert "Everything is as it was before." in done.stdout
+    done = setting.undo(identifier, stdin="y\n")
+    assert "Everything is as it was before." in done.out
     assert tree_hash(setting.target) == before
-    assert setting.run("undo", "--list").stdout.split()[1] == "undone"
+    assert setting.undo("--list").out.split()[1] == "undone"
 
 
 def test_a_proof_goes_with_what_it_rested_on(setting: Setting) -> None:
@@ -86,22 +77,20 @@ def test_a_proof_goes_with_what_it_rested_on(setting: Setting) -> None:
     for yes, kept in ((["--dry-run"], True), (["--yes"], False)):
         setting.change()
         write_proven(facts, home)
-        assert setting.run("undo", *yes).returncode == 0
+        assert setting.undo(*yes).status == 0
         assert (read_proven(target, home) is not None) is kept
     # what was given back long ago is no reason to drop a proof of today
     write_proven(facts, home)
-    earlier = setting.run("undo", "--list").stdout.split()[0]
-    setting.run("undo", earlier, "--yes")
+    earlier = setting.undo("--list").out.split()[0]
+    setting.undo(earlier, "--yes")
     assert read_proven(target, home) is not None
 
 
 def test_undo_as_json(setting: Setting) -> None:
     first, second = setting.change("first"), setting.change("second")
-    listed = json.loads(setting.run("undo", "--list", "--json").stdout)
-    jsonschema.validate(listed, schema.load("tritonwin.journals/1"))
+    listed = setting.undo("--list", "--json").document
     assert [j["id"] for j in listed["journals"]] == [second, first]
-    document = json.loads(setting.run("undo", "--json", "--yes").stdout)
-    jsonschema.validate(document, schema.load("tritonwin.undo/1"))
+    document = setting.undo("--json", "--yes").document
     assert (document["undo"]["id"], document["undo"]["state"]) == (second, "undone")
     assert (setting.target / "a.txt").read_text() == "first"
 
@@ -109,12 +98,12 @@ def test_undo_as_json(setting: Setting) -> None:
 def test_what_others_changed_is_told(setting: Setting) -> None:
     identifier = setting.change()
     (setting.target / "a.txt").write_text("mine")
-    done = setting.run("undo", "--yes")
-    assert done.returncode == 1
-    assert f"changed since: {setting.target / 'a.txt'}" in done.stdout
-    assert "--force" in done.stdout
-    assert f"tritonwin undo {identifier} --forget" in done.stdout
-    assert setting.run("undo", "--yes", "--force").returncode == 0
+    done = setting.undo("--yes")
+    assert done.status == 1
+    assert f"changed since: {setting.target / 'a.txt'}" in done.out
+    assert "--force" in done.out
+    assert f"tritonwin undo {identifier} --forget" in done.out
+    assert setting.undo("--yes", "--force").status == 0
     assert (setting.target / "a.txt").read_text() == "old"
 
 
@@ -123,26 +112,25 @@ def test_as_it_was_before_is_not_said_of_a_folder_that_others_use(setting: Setti
     with Journal.begin(setting.store, target=target, title="new") as journal:
         journal.write(setting.target / "new/a.txt", b"ours")
     write(setting.target, {"new/mine.txt": "mine"})
-    done = setting.run("undo", "--yes")
-    assert done.returncode == 0
-    assert "Everything else is as it was before." in done.stdout
-    assert f"not as it was before: {setting.target / 'new'}" in done.stdout
-    assert f"{setting.target / 'new'} stays: mine.txt" in done.stdout
+    done = setting.undo("--yes")
+    assert done.status == 0
+    assert "Everything else is as it was before." in done.out
+    assert f"not as it was before: {setting.target / 'new'}" in done.out
+    assert f"{setting.target / 'new'} stays: mine.txt" in done.out
     assert [p.name for p in (setting.target / "new").iterdir()] == ["mine.txt"]
 
 
 def test_a_damaged_journal_is_listed_with_the_way_out(setting: Setting) -> None:
     good, bad = setting.change("good"), setting.change("bad")
     (setting.store.folder(bad) / "journal.json").write_bytes(b"")
-    shown = setting.run("undo", "--list").stdout
+    shown = setting.undo("--list").out
     assert f"tritonwin undo --forget {bad}" in shown
-    document = json.loads(setting.run("undo", "--list", "--json").stdout)
-    jsonschema.validate(document, schema.load("tritonwin.journals/1"))
+    document = setting.undo("--list", "--json").document
     assert [j["id"] for j in document["journals"]] == [good]
     assert [j["id"] for j in document["damaged"]] == [bad]
-    refused = setting.run("undo", bad, "--yes")
-    assert (refused.returncode, f"--forget {bad}" in refused.stderr) == (2, True)
-    assert setting.run("undo", bad, "--forget", "--yes").returncode == 0
+    refused = setting.undo(bad, "--yes")
+    assert (refused.status, f"--forget {bad}" in refused.err) == (2, True)
+    assert setting.undo(bad, "--forget", "--yes").status == 0
     assert setting.store.unreadable() == ()
 
 
@@ -158,16 +146,16 @@ def test_a_damaged_journal_is_named_where_nothing_else_can_be_undone(
         header.write_bytes(b"")
     target = ("--python", str(setting.target / "python"))
     for words in ([], target):
-        done = setting.run("undo", "--yes", *words)
-        assert done.returncode == 2
-        assert "changed nothing" not in done.stderr
-        assert str(header) in done.stderr
-        assert f"tritonwin undo --forget {bad}" in done.stderr
+        done = setting.undo("--yes", *words)
+        assert done.status == 2
+        assert "changed nothing" not in done.err
+        assert str(header) in done.err
+        assert f"tritonwin undo --forget {bad}" in done.err
     later = setting.change("later")
-    document = json.loads(setting.run("undo", "--yes", "--json").stdout)
+    document = setting.undo("--yes", "--json").document
     assert (document["undo"]["id"], document["damaged"][0]["id"]) == (later, bad)
     setting.change("later")
-    assert f"tritonwin undo --forget {bad}" in setting.run("undo", "--yes").stdout
+    assert f"tritonwin undo --forget {bad}" in setting.undo("--yes").out
 
 
 @pytest.mark.parametrize("force", [(), ("--force",)])
@@ -188,33 +176,33 @@ def test_what_works_is_not_deleted_where_what_was_before_is_lost(
     for file in kept.rglob("*"):
         if file.is_file() and (file.parent == kept) == (lost == "the file"):
             file.unlink()
-    done = setting.run("undo", "--yes", *force)
-    assert done.returncode == 1
+    done = setting.undo("--yes", *force)
+    assert done.status == 1
     assert tree_hash(setting.target) == now
     gone = setting.target / ("a.txt" if lost == "the file" else "pkg")
-    assert f"changed since: {gone}" in done.stdout
-    assert f"tritonwin undo {journal.header.id} --forget" in done.stdout
+    assert f"changed since: {gone}" in done.out
+    assert f"tritonwin undo {journal.header.id} --forget" in done.out
 
 
 def test_what_a_program_kept_from_being_deleted_goes_with_the_next_undo(setting: Setting) -> None:
     """A pip whose tritonwin was killed was still writing."""
     setting.change("first")
     last = setting.change("last")
-    assert setting.run("undo", "--yes").returncode == 0
+    assert setting.undo("--yes").status == 0
     write(setting.target, {f".tritonwin-{last}/staged/a/lib.pyd": "still written"})
-    assert setting.run("undo", "--dry-run").returncode == 0
+    assert setting.undo("--dry-run").status == 0
     assert (setting.target / f".tritonwin-{last}").exists()
-    assert setting.run("undo", "--yes").returncode == 0
+    assert setting.undo("--yes").status == 0
     assert not list(setting.target.glob(".tritonwin-*"))
 
 
 def test_forget(setting: Setting) -> None:
     identifier = setting.change()
-    assert setting.run("undo", identifier, "--forget", "--yes").returncode == 0
+    assert setting.undo(identifier, "--forget", "--yes").status == 0
     assert setting.store.journals() == ()
     assert (setting.target / "a.txt").read_text() == "write a.txt"
-    missing = setting.run("undo", identifier)
-    assert (missing.returncode, "there is no journal" in missing.stderr) == (2, True)
+    missing = setting.undo(identifier)
+    assert (missing.status, "there is no journal" in missing.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -229,29 +217,29 @@ def test_options_that_exclude_each_other(
 ) -> None:
     identifier = setting.change()
     for other in others:
-        done = setting.run("undo", option, identifier if other == "ID" else other, "--yes")
-        assert (done.returncode, said in done.stdout + done.stderr) == (2, True)
+        done = setting.undo(option, identifier if other == "ID" else other, "--yes")
+        assert (done.status, said in done.out + done.err) == (2, True)
         assert [header.id for header in setting.store.journals()] == [identifier]
 
 
 def test_a_target_that_is_gone(setting: Setting) -> None:
     identifier = setting.change()
     shutil.rmtree(setting.target)
-    done = setting.run("undo", "--yes")
-    assert done.returncode == 1
-    assert f"{setting.target / 'python'} is not there any more." in done.stdout
-    assert f"tritonwin undo {identifier} --forget" in done.stdout
-    forced = setting.run("undo", "--yes", "--force")
-    assert (forced.returncode, "Everything else is as it was" in forced.stdout) == (0, True)
-    assert setting.run("undo", identifier, "--forget", "--yes").returncode == 0
+    done = setting.undo("--yes")
+    assert done.status == 1
+    assert f"{setting.target / 'python'} is not there any more." in done.out
+    assert f"tritonwin undo {identifier} --forget" in done.out
+    forced = setting.undo("--yes", "--force")
+    assert (forced.status, "Everything else is as it was" in forced.out) == (0, True)
+    assert setting.undo(identifier, "--forget", "--yes").status == 0
 
 
 def test_what_was_cut_off_in_a_target_that_is_gone_can_be_forgotten(setting: Setting) -> None:
     target = str(setting.target / "python")
     Journal.begin(setting.store, target=target, title="cut off").delete(setting.target / "a.txt")
-    assert setting.run("undo", "--forget", "--yes").returncode == 2
+    assert setting.undo("--forget", "--yes").status == 2
     shutil.rmtree(setting.target)
-    assert setting.run("undo", "--forget", "--yes").returncode == 0
+    assert setting.undo("--forget", "--yes").status == 0
     assert setting.store.journals() == ()
 
 
@@ -259,11 +247,11 @@ def test_what_was_cut_off_cannot_be_forgotten(setting: Setting) -> None:
     target = str(setting.target / "python")
     journal = Journal.begin(setting.store, target=target, title="cut off")
     journal.write(setting.target / "a.txt", b"new")
-    assert "cut off" in setting.run("undo", "--list").stdout
-    done = setting.run("undo", "--forget", "--yes")
-    assert done.returncode == 2
-    assert "cut off in the middle" in done.stderr
-    assert setting.run("undo", "--yes").returncode == 0
+    assert "cut off" in setting.undo("--list").out
+    done = setting.undo("--forget", "--yes")
+    assert done.status == 2
+    assert "cut off in the middle" in done.err
+    assert setting.undo("--yes").status == 0
     assert (setting.target / "a.txt").read_text() == "old"
 
 
@@ -273,23 +261,22 @@ def test_the_cache_is_listed_cleared_and_given_back(setting: Setting) -> None:
     write(setting.cache, {f"{stale}/cuda_utils{suffix}": b"no module", "KEPT/notes.txt": "mine"})
     before = tree_hash(setting.cache)
     python = ("--python", sys.executable)
-    listed = json.loads(setting.run("cache", "list", "--json", *python).stdout)
-    jsonschema.validate(listed, schema.load("tritonwin.cache/1"))
+    listed = setting.call("cache", "list", "--json", *python).document
     states = {Path(e["entry"]["path"]).name: e["state"] for e in listed["entries"]}
     assert states == {stale: "stale"}
-    assert "1 entries, 1 stale" in setting.run("cache", "list", *python).stdout
+    assert "1 entries, 1 stale" in setting.call("cache", "list", *python).out
 
-    dry = setting.run("cache", "clear", "--dry-run", *python)
-    assert (dry.returncode, tree_hash(setting.cache)) == (0, before)
-    assert dry.stdout == f"clear {setting.cache / stale}\n"
-    assert setting.run("cache", "clear", *python, stdin="n\n").returncode == 0
+    dry = setting.call("cache", "clear", "--dry-run", *python)
+    assert (dry.status, tree_hash(setting.cache)) == (0, before)
+    assert dry.out == f"clear {setting.cache / stale}\n"
+    assert setting.call("cache", "clear", *python, stdin=b"n\n").status == 0
     assert tree_hash(setting.cache) == before
 
-    assert setting.run("cache", "clear", "--yes", *python).returncode == 0
+    assert setting.call("cache", "clear", "--yes", *python).status == 0
     assert [p.name for p in setting.cache.iterdir()] == ["KEPT"]
-    report = json.loads(setting.run("cache", "clear", "--all", "--yes", "--json", *python).stdout)
+    report = setting.call("cache", "clear", "--all", "--yes", "--json", *python).document
     assert (report["cleared"], report["left"]) == ([], [str(setting.cache / "KEPT")])
-    assert setting.run("undo", "--yes").returncode == 0
+    assert setting.undo("--yes").status == 0
     assert tree_hash(setting.cache) == before
 
 
@@ -300,21 +287,20 @@ def test_the_rounds_of_a_fix_go_together(setting: Setting) -> None:
     first = setting.change("round 1")
     setting.change("round 2", session=first)
     setting.change("round 3", session=first)
-    shown = setting.run("undo", "--dry-run")
-    assert [line for line in shown.stdout.splitlines() if line.startswith("then ")] == [
+    shown = setting.undo("--dry-run")
+    assert [line for line in shown.out.splitlines() if line.startswith("then ")] == [
         f"then {header.id}  {header.title}"
         for header in setting.store.session(setting.store.header(first))[1:]
     ]
-    done = setting.run("undo", "--yes", "--json")
-    document = json.loads(done.stdout)
-    jsonschema.validate(document, schema.load("tritonwin.undo/1"))
+    done = setting.undo("--yes", "--json")
+    document = done.document
     assert [document["undo"]["title"], *(u["title"] for u in document["also"])] == [
         "round 3",
         "round 2",
         "round 1",
     ]
     assert tree_hash(setting.target) == between
-    assert setting.run("undo", "--yes").returncode == 0
+    assert setting.undo("--yes").status == 0
     assert tree_hash(setting.target) == before
 
 
@@ -322,7 +308,7 @@ def test_one_round_can_be_named(setting: Setting) -> None:
     first = setting.change("round 1")
     middle = tree_hash(setting.target)
     last = setting.change("round 2", session=first)
-    assert setting.run("undo", last, "--yes").returncode == 0
+    assert setting.undo(last, "--yes").status == 0
     assert tree_hash(setting.target) == middle
 
 
@@ -330,14 +316,14 @@ def test_what_was_changed_since_stops_all_rounds(setting: Setting) -> None:
     first = setting.change("round 1")
     setting.change("round 2", session=first)
     (setting.target / "a.txt").write_text("mine")
-    assert setting.run("undo", "--yes").returncode == 1
+    assert setting.undo("--yes").status == 1
     assert (setting.target / "a.txt").read_text() == "mine"
 
 
 def test_a_cleared_cache_is_freed(setting: Setting) -> None:
     write(setting.cache, {f"{'A' * 52}/kernel.cubin": "x", f"{'A' * 52}/kernel.json": "{}"})
-    setting.run("cache", "clear", "--all", "--yes", "--python", sys.executable)
-    done = setting.run("undo", "--forget", "--yes")
-    assert (done.returncode, done.stdout) == (0, "")
+    setting.call("cache", "clear", "--all", "--yes", "--python", sys.executable)
+    done = setting.undo("--forget", "--yes")
+    assert (done.status, done.out) == (0, "")
     assert not (setting.home / "kept").exists()
     assert not list(setting.store.root.rglob("*.cubin"))

@@ -1,0 +1,37 @@
+"""tritonwin as it is called, in the process of the test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema
+
+from tritonwin.output import schema
+
+
+@dataclass(frozen=True)
+class Said:
+    """The exit status of a command and its output."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def words(self) -> str:
+        """All of it, however the lines are broken."""
+        return " ".join((self.out + self.err).split())
+
+    @property
+    def document(self) -> Any:
+        """The JSON on standard output, held to its schema; errors have none."""
+        found = json.loads(self.out)
+        if found["schema"] != "tritonwin.error/1":
+            jsonschema.validate(found, schema.load(found["schema"]))
+        return found
+
+
+Call = Callable[..., Said]
