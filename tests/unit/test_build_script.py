@@ -17,11 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machines import linux, windows
 
-from tritonwin.build.command import ScriptError, Shell, command, inherited, script
+from tritonwin.build.command import Shell, command, inherited, script
 from tritonwin.build.order import Order
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.planner import plan
 from tritonwin.system.host import Host
+from tritonwin.system.shells import ScriptError
 
 HOST = Host.this_machine()
 PREPARE = ("/tritonwin", "build", "flash-attn", "--prepare")

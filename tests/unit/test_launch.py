@@ -13,9 +13,9 @@ from tritonwin.errors import UserError
 from tritonwin.problems.records import Action
 from tritonwin.remedies import launch
 from tritonwin.remedies.launch import Settings
-from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.system.files import refuse_foreign
 from tritonwin.system.host import Environment, Host
+from tritonwin.system.shells import ScriptError
 
 VCVARSALL = Path(r"C:\BT\VC\Auxiliary\Build\vcvarsall.bat")
 
@@ -99,10 +99,10 @@ def test_the_batch_file_says_the_same() -> None:
 
 
 def test_what_cmd_would_not_read_is_refused() -> None:
-    with pytest.raises(CannotRemedyError, match="cannot be written"):
+    with pytest.raises(ScriptError, match="cannot be written"):
         launch.batch_file(Settings(set={}), "python.exe", ['a" & del b'])
     for chosen, args in ((Settings(set={"A": "b" * 8200}), []), (Settings(set={}), ["a"] * 3000)):
-        with pytest.raises(CannotRemedyError, match="8,191"):
+        with pytest.raises(ScriptError, match="8,191"):
             launch.batch_file(chosen, "python.exe", args)
 
 

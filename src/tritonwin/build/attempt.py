@@ -118,7 +118,18 @@ def carry_out(
                     heaviest, _ = max(held, key=lambda each: each[1], default=("", 0))
                     follow(reader, peak_memory=max(run.peak_memory, memory))
                     note(run)
-                    on_progress(_progress(run, counter, memory, heaviest))
+                    on_progress(
+                        Progress(
+                            done=counter.done,
+                            total=counter.total,
+                            jobs=run.jobs,
+                            seconds=run.seconds,
+                            rate=run.steps / run.seconds if run.steps and run.seconds else None,
+                            remaining=remaining(counter, run.jobs, run.seconds),
+                            memory=memory,
+                            heaviest=heaviest,
+                        )
+                    )
                 time.sleep(_PAUSE)
             ending = "finished" if code == 0 else "failed"
         finally:
@@ -126,19 +137,6 @@ def carry_out(
             follow(reader, ending=ending, cpu_seconds=tree.cpu_seconds())
             note(run)
     return run, code
-
-
-def _progress(run: BuildRun, counter: Counter, memory: int, heaviest: str) -> Progress:
-    return Progress(
-        done=counter.done,
-        total=counter.total,
-        jobs=run.jobs,
-        seconds=run.seconds,
-        rate=counter.done_now / run.seconds if counter.done_now and run.seconds else None,
-        remaining=remaining(counter, run.jobs, run.seconds),
-        memory=memory,
-        heaviest=heaviest,
-    )
 
 
 def remaining(counter: Counter, jobs: int, seconds: float) -> float | None:

@@ -26,6 +26,7 @@ from tritonwin.facts.toolchain.msvc import capture
 from tritonwin.system import shells
 from tritonwin.system.files import is_file
 from tritonwin.system.host import Environment, Host, merged, with_folders
+from tritonwin.system.shells import ScriptError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 # variables that would change a build without being seen
@@ -217,10 +218,6 @@ def folders_of(toolkit: Toolkit | None, *, windows: bool) -> tuple[str, ...]:
 # --- as a script
 
 
-class ScriptError(UserError):
-    """The plan cannot be written as a script."""
-
-
 def script(plan: BuildPlan, shell: Shell, host: Host, prepare: Sequence[str]) -> str:
     """The text of the script, with the line ends of its shell.
 
@@ -245,10 +242,7 @@ def script(plan: BuildPlan, shell: Shell, host: Host, prepare: Sequence[str]) ->
     title = "".join(c if c.isprintable() and c != "%" else " " for c in title)
     if shell == "sh":
         return "".join(f"{line}\n" for line in _sh(title, prepare, command(plan, host)))
-    text = shells.batch(_cmd(title, prepare, command(plan, host)))
-    if text is None:
-        raise ScriptError("a line would be longer than cmd reads: 8,191 characters", _WITHOUT)
-    return text
+    return shells.batch(_cmd(title, prepare, command(plan, host)))
 
 
 # `if errorlevel 1` would miss the negative codes of programs that crash
@@ -259,39 +253,23 @@ def _cmd(title: str, prepare: Sequence[str], build: Command) -> Iterator[str]:
     # setlocal comes first: its end returns the console to its folder
     yield from ("@echo off", "setlocal DisableDelayedExpansion")
     yield from ('cd /d "%SystemRoot%\\System32"', "chcp 65001 >nul", f"rem --- {title}")
-    yield from (" ".join(map(_in_cmd, prepare)), _CHECK, "rem --- the build")
+    yield from (" ".join(map(shells.batch_word, prepare)), _CHECK, "rem --- the build")
     yield from (f'set "{name}="' for name in build.unset)
-    yield from (f'set "{name}={_cmd_value(value)}"' for name, value in build.variables.items())
-    yield f'set "PATH={_cmd_value(";".join(build.path))};%PATH%"'
+    yield from (
+        f'set "{name}={shells.batch_value(value)}"' for name, value in build.variables.items()
+    )
+    yield f'set "PATH={shells.batch_value(";".join(build.path))};%PATH%"'
     if build.vcvarsall:
         toolset = f" -vcvars_ver={build.toolset}" if build.toolset else ""
         # with a short PATH: vcvarsall fails where PATH is long
         yield 'set "TW_PATH=%PATH%"'
         yield 'set "PATH=%SystemRoot%\\System32;%SystemRoot%\\System32\\Wbem"'
-        called = _writable(build.vcvarsall, shells.batch_call(build.vcvarsall))
-        yield f"call {called} x64{toolset} >nul"
+        yield f"call {shells.batch_call(build.vcvarsall)} x64{toolset} >nul"
         yield 'set "PATH=%PATH%;%TW_PATH%"'
         # vcvarsall may end with 0 although it failed
         yield 'if not "%VSCMD_ARG_TGT_ARCH%"=="x64" (echo vcvarsall.bat failed & exit /b 1)'
-    yield from (f"cd /d {_in_cmd(build.folder)}", _CHECK)
-    yield from (" ".join(map(_in_cmd, build.argv)), _CHECK)
-
-
-def _in_cmd(word: str) -> str:
-    return _writable(word, shells.batch_word(word))
-
-
-def _cmd_value(value: str) -> str:
-    return _writable(value, shells.batch_value(value))
-
-
-def _writable(text: str, escaped: str | None) -> str:
-    if escaped is None:
-        raise ScriptError(f"{text!r} cannot be written into a batch file", _WITHOUT)
-    return escaped
-
-
-_WITHOUT = "Leave it out of the option it comes from, or build without a script."
+    yield from (f"cd /d {shells.batch_word(build.folder)}", _CHECK)
+    yield from (" ".join(map(shells.batch_word, build.argv)), _CHECK)
 
 
 def _sh(title: str, prepare: Sequence[str], build: Command) -> Iterator[str]:

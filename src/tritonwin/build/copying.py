@@ -53,10 +53,6 @@ def write(content: IO[bytes], place: Path, *, executable: bool) -> None:
         target.chmod(0o755)
 
 
-def is_executable(path: Path) -> bool:
-    return os.access(path, os.X_OK)
-
-
 def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[SourceEdit]) -> None:
     """Make `to` the edited source. Files that are the same already keep their time.
 
@@ -78,14 +74,20 @@ def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[SourceEdit
     for path in _files(source, skip):
         name = path.relative_to(source).as_posix()
         place = to / name
-        _make_room(to, PurePosixPath(name))
+        # what an earlier run put where something of another kind is now
+        for folder in [to / parent for parent in PurePosixPath(name).parents if parent.name]:
+            if is_link(folder) or is_file(folder):
+                discard(folder)
+        if is_link(place) or is_folder(place):
+            discard(place)
+        executable = os.access(path, os.X_OK)
         if name in edited:
             wanted = edited_content(path, name, edits)
             if not is_file(place) or place.read_bytes() != wanted:
-                write(io.BytesIO(wanted), place, executable=is_executable(path))
+                write(io.BytesIO(wanted), place, executable=executable)
         elif not is_file(place) or not filecmp.cmp(path, place, shallow=False):
             with path.open("rb") as content:
-                write(content, place, executable=is_executable(path))
+                write(content, place, executable=executable)
 
 
 def is_project(folder: Path) -> bool:
@@ -128,15 +130,6 @@ def _files(root: Path, skip: Sequence[str]) -> Iterator[Path]:
                 yield path
             elif path.is_dir() and not is_file(path / _ENVIRONMENT):
                 folders.append((path, (*above, real)))
-
-
-def _make_room(to: Path, name: PurePosixPath) -> None:
-    """Take away what an earlier run put where something of another kind is now."""
-    for folder in (to / parent for parent in name.parents if parent.name):
-        if is_link(folder) or is_file(folder):
-            discard(folder)
-    if is_link(to / name) or is_folder(to / name):
-        discard(to / name)
 
 
 def edit(folder: Path, edits: Sequence[SourceEdit]) -> None:

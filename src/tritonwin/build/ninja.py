@@ -95,12 +95,11 @@ def remove_damaged(outputs: Iterable[Path]) -> tuple[Path, ...]:
     ninja's word that it finished one can reach the disk before the file does: a machine that loses
     its power then leaves such a file, which looks finished.
     """
-    damaged = tuple(path for path in outputs if not _head(path).strip(b"\0"))
-    for path in damaged:
-        path.unlink(missing_ok=True)
-    return damaged
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        return stream.read(64)
+    damaged = []
+    for path in outputs:
+        with path.open("rb") as stream:
+            head = stream.read(64)
+        if not head.strip(b"\0"):
+            path.unlink(missing_ok=True)
+            damaged.append(path)
+    return tuple(damaged)

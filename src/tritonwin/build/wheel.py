@@ -48,6 +48,8 @@ from tritonwin.verify.setting import setting_for
 
 INFO_SUFFIX = ".build-info.json"
 _VERSION = b"Version:"
+# the distributions of the build environment whose versions are stored
+_NAMED = frozenset({"torch", "setuptools", "wheel", "ninja", "triton", "triton-windows", "cmake"})
 _INSTALL_TIMEOUT = 600.0
 _IMPORT_TIMEOUT = 300.0  # seconds; the first import of torch reads gigabytes
 
@@ -62,28 +64,24 @@ def tagged(wheel: Path, local: str) -> Path:
         UserError: its name is not that of a wheel, or it cannot be read or written.
     """
     try:
-        return _tagged(wheel, local)
+        name = wheels.read(wheel.name)
+        if name.version.local or not local:
+            return wheel
+        project, old, rest = wheel.name.split("-", 2)
+        new = str(Version(f"{old}+{local}"))
+        to = wheel.with_name(f"{project}-{new}-{rest}")
+        part = to.with_suffix(".part")
+        with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(part, "w") as target:
+            record = next(n for n in source.namelist() if n.endswith(".dist-info/RECORD"))
+            before = record.removesuffix(".dist-info/RECORD")
+            _copy(source, target, (before, f"{before.split('-')[0]}-{new}"), new)
+        part.replace(to)
+        wheel.unlink()
     except (OSError, StopIteration, *DAMAGE) as error:
         raise UserError(
             f"{wheel} cannot be used: {str(error) or 'it has no RECORD'}",
             "The source's own build made it so; look at the log beside that folder.",
         ) from error
-
-
-def _tagged(wheel: Path, local: str) -> Path:
-    name = wheels.read(wheel.name)
-    if name.version.local or not local:
-        return wheel
-    project, old, rest = wheel.name.split("-", 2)
-    new = str(Version(f"{old}+{local}"))
-    to = wheel.with_name(f"{project}-{new}-{rest}")
-    part = to.with_suffix(".part")
-    with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(part, "w") as target:
-        record = next(n for n in source.namelist() if n.endswith(".dist-info/RECORD"))
-        before = record.removesuffix(".dist-info/RECORD")
-        _copy(source, target, (before, f"{before.split('-')[0]}-{new}"), new)
-    part.replace(to)
-    wheel.unlink()
     return to
 
 
@@ -141,38 +139,28 @@ def describe(
     Args:
         installed: normalised names and versions of what the build environment sees.
     """
+    parts = (*(plan.cuda.parts if plan.cuda else ()), *plan.downloads)
+    inputs = {part.file: part.sha256 or "" for part in parts}
+    if plan.source.sha256:
+        inputs[Path(plan.source.location).name] = plan.source.sha256
+    if commit := source.commit(plan):
+        inputs[plan.source.location] = commit
+    versions = {name: version for name, version in sorted(installed.items()) if name in _NAMED}
+    versions |= {"tritonwin": __version__, "python": plan.python}
+    if plan.cuda:
+        versions["cuda"] = plan.cuda.version
+    if plan.toolset:
+        versions[plan.toolset.product] = plan.toolset.version
     return BuildInfo(
         wheel=wheel.name,
         sha256=file_hash(wheel),
         size=wheel.stat().st_size,
         plan=plan,
-        inputs=_inputs(plan),
-        versions=_versions(plan, installed),
+        inputs=inputs,
+        versions=versions,
         runs=runs,
         proof=proof,
     )
-
-
-def _inputs(plan: BuildPlan) -> dict[str, str]:
-    """Everything that came from elsewhere, by its hash."""
-    parts = (*(plan.cuda.parts if plan.cuda else ()), *plan.downloads)
-    found = {part.file: part.sha256 or "" for part in parts}
-    if plan.source.sha256:
-        found[Path(plan.source.location).name] = plan.source.sha256
-    if commit := source.commit(plan):
-        found[plan.source.location] = commit
-    return found
-
-
-def _versions(plan: BuildPlan, installed: Mapping[str, str]) -> dict[str, str]:
-    names = {"torch", "setuptools", "wheel", "ninja", "triton", "triton-windows", "cmake"}
-    found = {name: version for name, version in sorted(installed.items()) if name in names}
-    found |= {"tritonwin": __version__, "python": plan.python}
-    if plan.cuda:
-        found["cuda"] = plan.cuda.version
-    if plan.toolset:
-        found[plan.toolset.product] = plan.toolset.version
-    return found
 
 
 def write_info(info: BuildInfo, folder: Path, redactor: Redactor) -> Path:
@@ -203,7 +191,12 @@ def prove(
     place = plan.layout.proof
     discard(place)
     copy = venv.make(plan.target, place, plan.runtime)
-    _install(copy, wheel, pip)
+    arguments = ("--python", copy.python, "install", "--quiet", "--no-deps", "--no-index")
+    done = pip.run([*arguments, "--", str(wheel)], timeout=_INSTALL_TIMEOUT)
+    if done.code != 0:
+        raise PipError(
+            f"{wheel.name} cannot be installed: {last_words(done)}", f"The wheel is kept: {wheel}"
+        )
     facts = collect(python=copy.python, timeout=_IMPORT_TIMEOUT)
     code = _code(plan, copy.site_packages)
     steps = (
@@ -214,15 +207,6 @@ def prove(
     )
     rungs = tuple(_climb(plan, facts, on_event)) if all(s.state != "failed" for s in steps) else ()
     return WheelProof(steps=steps, archs=tuple(str(c) for c in code), rungs=rungs)
-
-
-def _install(copy: Linked, wheel: Path, pip: Pip) -> None:
-    arguments = ("--python", copy.python, "install", "--quiet", "--no-deps", "--no-index")
-    done = pip.run([*arguments, "--", str(wheel)], timeout=_INSTALL_TIMEOUT)
-    if done.code != 0:
-        raise PipError(
-            f"{wheel.name} cannot be installed: {last_words(done)}", f"The wheel is kept: {wheel}"
-        )
 
 
 def _modules(wheel: Path) -> tuple[str, ...]:

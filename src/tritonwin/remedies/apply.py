@@ -22,7 +22,7 @@ from tritonwin.remedies import (
     variables,
     vc_runtime,
 )
-from tritonwin.remedies.context import Agree, ApplyContext, OnEvent, ignore
+from tritonwin.remedies.context import Agree, ApplyContext, OnEvent, ignore, no_pip
 from tritonwin.remedies.plan import (
     AllowLongPaths,
     ApplyPatch,
@@ -100,7 +100,7 @@ def apply_plan(
     plan: Plan,
     target: Interpreter,
     store: Store,
-    pip: Callable[[], Pip],
+    pip: Callable[[], Pip] = no_pip,
     on_event: OnEvent = ignore,
     *,
     builds: Mapping[str, Prepared] | None = None,
@@ -160,9 +160,5 @@ def clear_caches(clearing: Clearing, facts: Facts, store: Store, agree: Agree) -
     if not clearing.removes or not agree(f"Clear {len(clearing.removes)} cache entries?"):
         return clearing
     target = target_to_change(facts)
-
-    def no_pip() -> Pip:
-        raise CannotRemedyError("clearing a cache needs no pip")
-
     with store.lock(target.executable):
-        return replace(clearing, journal=apply_plan(clearing.plan, target, store, no_pip))
+        return replace(clearing, journal=apply_plan(clearing.plan, target, store))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal import Journal
-from tritonwin.remedies.plan import target_to_change
+from tritonwin.remedies.plan import CannotRemedyError, target_to_change
 from tritonwin.remedies.records import Event, ProgressEvent, StepEvent
 from tritonwin.support import download
 from tritonwin.support.pip import Pip
@@ -28,6 +28,11 @@ Agree: TypeAlias = Callable[[str], bool]
 def ignore(event: Event) -> None:
     """For work that nobody watches."""
     del event
+
+
+def no_pip() -> Pip:
+    """For a plan that installs nothing."""
+    raise CannotRemedyError("this change needs no pip")
 
 
 @dataclass(frozen=True, kw_only=True)

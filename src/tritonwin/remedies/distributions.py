@@ -74,7 +74,14 @@ def plan_install(actions: Sequence[Action], context: PlanContext) -> InstallWhee
         )
         if found.complete:
             return install_change(found.downloads, context.facts)
-    raise _nothing_fits(found)
+    missing = [c for c in found.choices if not c.file] if found else []
+    reasons = ["; ".join((c.request, *c.in_short(), *c.notes)) for c in missing]
+    names = tuple(choice.package for choice in missing)
+    raise NothingFitsError(
+        f"no wheel fits: {' | '.join(reasons)}",
+        f"See every candidate: tritonwin install {' '.join(names)}",
+        names,
+    )
 
 
 def _attempts(actions: Sequence[Action], facts: Facts) -> Iterator[list[str]]:
@@ -94,17 +101,6 @@ def _attempts(actions: Sequence[Action], facts: Facts) -> Iterator[list[str]]:
     yield [f"torch{specifier}", *(text for text in others if Requirement(text).name != "triton")]
 
 
-def _nothing_fits(found: InstallPlan | None) -> NothingFitsError:
-    missing = [c for c in found.choices if not c.file] if found else []
-    reasons = ["; ".join((c.request, *c.in_short(), *c.notes)) for c in missing]
-    packages = " ".join(choice.package for choice in missing)
-    return NothingFitsError(
-        f"no wheel fits: {' | '.join(reasons)}",
-        f"See every candidate: tritonwin install {packages}",
-        tuple(choice.package for choice in missing),
-    )
-
-
 def install_change(wheels: tuple[FileSource, ...], facts: Facts) -> InstallWheels:
     """The change that installs these wheels in the place of what the target has of that name.
 
@@ -112,13 +108,19 @@ def install_change(wheels: tuple[FileSource, ...], facts: Facts) -> InstallWheel
         CannotRemedyError: what is to be replaced is conda's, or its RECORD leads elsewhere.
     """
     target = target_to_change(facts)
-    in_place = [_in_its_place(facts, wheel.name) for wheel in wheels]
+    # other versions, and others that share its folder
+    tritons = knowledge().triton
+    in_place = [
+        _installed(facts, *(tritons if wheel.name in tritons else (wheel.name,)))
+        for wheel in wheels
+    ]
     old = [distribution for each in in_place for distribution in each]
     going = removable(old, target)
     names = ", ".join(
         f"{wheel.name} {wheel.version}" + _instead(old, wheel)
         for wheel, old in zip(wheels, in_place, strict=True)
     )
+    new = next((parse(wheel.version) for wheel in wheels if wheel.name == "torch"), None)
     return InstallWheels(
         what=f"install {names}",
         sources=wheels,
@@ -127,7 +129,7 @@ def install_change(wheels: tuple[FileSource, ...], facts: Facts) -> InstallWheel
         replaces=_replaced(wheels, going, target),
         admin=target.writable is False,
         note=lock_note(target, (f"{w.name}=={w.version}" for w in wheels)),
-        cuda=_cuda(facts, wheels),
+        cuda=read_local(new.local).cuda if new else facts.torch.cuda if facts.torch else None,
         gpus=tuple(g.compute_capability for g in facts.nvidia_gpus if g.compute_capability),
     )
 
@@ -149,14 +151,6 @@ def _replaced(
 
 def _prefix(target: Interpreter) -> Path:
     return Path(target.prefix or Path(target.executable).parent)
-
-
-def _cuda(facts: Facts, wheels: Sequence[FileSource]) -> str | None:
-    """The CUDA of the torch that will be there."""
-    new = next((parse(w.version) for w in wheels if w.name == "torch"), None)
-    if new is not None:
-        return read_local(new.local).cuda
-    return facts.torch.cuda if facts.torch else None
 
 
 def plan_remove(context: PlanContext, *, distribution: str) -> RemoveDistribution:
@@ -190,12 +184,6 @@ def _installed(facts: Facts, *names: str) -> list[Distribution]:
         for d in facts.distributions
         if d.name in names and not (facts.target and of_the_base(d, facts.target))
     ]
-
-
-def _in_its_place(facts: Facts, name: str) -> list[Distribution]:
-    """The distributions that it replaces: other versions, and others that share its folder."""
-    rivals = knowledge().triton if name in knowledge().triton else (name,)
-    return _installed(facts, *rivals)
 
 
 def _instead(old: Sequence[Distribution], new: FileSource) -> str:

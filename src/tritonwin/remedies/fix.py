@@ -163,7 +163,12 @@ class _Fix:
 
     def rounds(self) -> FixResult:
         if not self.problems and not self.result.crashed:
-            return self._end("healthy" if not self.drifted else self._proven_again())
+            if not self.drifted:
+                return self._end("healthy")
+            proof = self._prove()
+            self._add(proof=proof.results)
+            self.on_event(ProofEvent(rungs=proof.results))
+            return self._end("proven" if proof.holds else "stuck")
         with waiting_threads(most=1) as threads:
             # what works now, to see whether it still does afterwards; takes as long as planning
             baseline = (
@@ -179,8 +184,12 @@ class _Fix:
             if not self.agreed("Make these changes?"):
                 return self._end("declined")
             self._apply(plan)
-            if self._worse() and self.agreed("It got worse. Undo everything?"):
-                return self._undo_all()
+            before, after = Proof(results=self.result.before), Proof(results=self.result.proof)
+            if after.worse_than(before) and self.agreed("It got worse. Undo everything?"):
+                for journal in reversed(self.result.journals):
+                    undo(self.store, journal)
+                self.examine()
+                return self._end("undone")
             if not self.problems:
                 break
             self._plan()
@@ -252,21 +261,6 @@ class _Fix:
             results = threads.result(ahead).results
         results += tuple(r for r in self.result.proof or self.result.before if r.id in kept)
         return self._prove(tuple(r for r in results if r.state == "passed"))
-
-    def _proven_again(self) -> Status:
-        proof = self._prove()
-        self._add(proof=proof.results)
-        self.on_event(ProofEvent(rungs=proof.results))
-        return "proven" if proof.holds else "stuck"
-
-    def _worse(self) -> bool:
-        return bool(Proof(results=self.result.proof).worse_than(Proof(results=self.result.before)))
-
-    def _undo_all(self) -> FixResult:
-        for journal in reversed(self.result.journals):
-            undo(self.store, journal)
-        self.examine()
-        return self._end("undone")
 
     def agreed(self, question: str) -> bool:
         if not self.agree(question):

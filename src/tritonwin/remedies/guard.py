@@ -11,7 +11,6 @@ from tritonwin.remedies.apply import apply_plan
 from tritonwin.remedies.keep_set import constraints_file, files, read_kept
 from tritonwin.remedies.plan import CannotRemedyError, FileText, KeepSet, Plan, target_to_change
 from tritonwin.remedies.records import Drifted, GuardOutcome, GuardState
-from tritonwin.support.pip import Pip
 from tritonwin.system.codec import DecodeError, from_json
 from tritonwin.system.files import read_text
 from tritonwin.system.shells import word
@@ -95,12 +94,8 @@ def _write(facts: Facts, store: Store, planned: tuple[FileText, ...], what: str)
     if wanted:
         change = KeepSet(what=f"{what} (tritonwin guard)", files=wanted)
         with store.lock(target.executable, _WAIT):
-            apply_plan(Plan(target=target.executable, changes=(change,)), target, store, _no_pip)
+            apply_plan(Plan(target=target.executable, changes=(change,)), target, store)
     return tuple(file.path for file in wanted)
-
-
-def _no_pip() -> Pip:
-    raise CannotRemedyError("the guard needs no pip")
 
 
 def _written(store: Store, identifier: str) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from tritonwin.facts.records import Facts, MsvcToolset
 from tritonwin.facts.toolchain.msvc import capture
@@ -92,35 +91,9 @@ def batch_file(chosen: Settings, python: str, args: Sequence[str]) -> str:
         'pushd "%SystemRoot%\\System32"',
         "chcp 65001 >nul",
         *(f'set "{name}="' for name in chosen.unset),
-        *([f"call {_called(chosen.vcvarsall)} x64 >nul"] if chosen.vcvarsall else []),
+        *([f"call {shells.batch_call(chosen.vcvarsall)} x64 >nul"] if chosen.vcvarsall else []),
         "popd",
-        *(f'set "{name}={_value(value)}"' for name, value in chosen.set.items()),
-        " ".join([*map(_word, (python, *args)), "%*"]),
+        *(f'set "{name}={shells.batch_value(value)}"' for name, value in chosen.set.items()),
+        " ".join([*map(shells.batch_word, (python, *args)), "%*"]),
     ]
-    text = shells.batch(lines)
-    if text is None:
-        raise CannotRemedyError(
-            "a line of the batch file would be longer than cmd reads: 8,191 characters",
-            "Give fewer options, or put them into a file of the program's own.",
-        )
-    return text
-
-
-def _word(text: str) -> str:
-    return shells.batch_word(text) or _unwritable(text)
-
-
-def _called(text: str) -> str:
-    return shells.batch_call(text) or _unwritable(text)
-
-
-def _value(text: str) -> str:
-    escaped = shells.batch_value(text)
-    return _unwritable(text) if escaped is None else escaped
-
-
-def _unwritable(text: str) -> NoReturn:
-    raise CannotRemedyError(
-        f"{text!r} cannot be written into a batch file",
-        "Leave the quotation mark out, or start it through: tritonwin run",
-    )
+    return shells.batch(lines)

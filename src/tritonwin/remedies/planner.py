@@ -54,7 +54,11 @@ def make_plan(problems: Sequence[Problem], context: PlanContext) -> Plan:
         except UserError as error:
             usual, failed = [], [_left(problem.id, error)]
         else:
-            failed = [] if problem.actions else [_by_hand(problem)]
+            failed = []
+        if not problem.actions:
+            by_hand = " ".join([problem.remedy.summary, *problem.remedy.commands])
+            reason = "this has to be done by hand"
+            failed.append(Unsolved(problem=problem.id, reason=reason, help=by_hand))
         instead = [] if asked else python_driver.instead_of(problem, usual, context)
         if not instead:
             unsolved += failed
@@ -70,13 +74,19 @@ def make_plan(problems: Sequence[Problem], context: PlanContext) -> Plan:
             unsolved += [] if instead else [each]
             for change in instead:
                 _join(changes, change, problem)
-    changes, waiting = _without_the_patch_of_another_triton(changes)
+    tritons = set(knowledge().triton)
+    wheels = {s.name for c in changes if isinstance(c, InstallWheels) for s in c.sources}
+    # a patch was planned for the Triton that the same plan replaces
+    patches = [c for c in changes if isinstance(c, ApplyPatch) and tritons & wheels]
+    changes = [change for change in changes if change not in patches]
+    why = "another Triton is installed first; it may need no patch"
+    unsolved += (Unsolved(problem=p, reason=why) for patch in patches for p in patch.problems)
     if changes and python_path.site_is_hidden(context.target):
         # without it the proof of the other changes would fail: Triton is there and not found
         answered = dict.fromkeys(p for change in changes for p in change.problems)
         changes.append(replace(python_path.plan_site(context), problems=tuple(answered)))
     ordered = sorted(changes, key=lambda change: _ORDER.index(type(change)))
-    return Plan(target=executable, changes=tuple(ordered), unsolved=(*unsolved, *waiting))
+    return Plan(target=executable, changes=tuple(ordered), unsolved=tuple(unsolved))
 
 
 def _changes(problem: Problem, context: PlanContext) -> Iterator[Change]:
@@ -106,14 +116,6 @@ def _join(changes: list[Change], change: Change, problem: Problem) -> None:
                 changes[number] = replace(there, problems=(*there.problems, problem.id))
             return
     changes.append(replace(change, problems=(problem.id,), why=change.why or problem.title))
-
-
-def _by_hand(problem: Problem) -> Unsolved:
-    return Unsolved(
-        problem=problem.id,
-        reason="this has to be done by hand",
-        help=" ".join([problem.remedy.summary, *problem.remedy.commands]),
-    )
 
 
 def _left(problem: str, error: UserError) -> Unsolved:
@@ -162,23 +164,3 @@ def _install_or_build(actions: Sequence[Action], context: PlanContext) -> Change
             return build_wheel.plan_build(context, distribution=error.missing[0])
         except UserError as refused:
             raise CannotRemedyError(f"{error}; {refused}", refused.help or error.help) from None
-
-
-def _without_the_patch_of_another_triton(
-    changes: list[Change],
-) -> tuple[list[Change], list[Unsolved]]:
-    """Leave out the patch of a Triton that the same plan replaces: it was planned for the old."""
-    tritons = knowledge().triton
-    replaced = any(
-        source.name in tritons
-        for change in changes
-        if isinstance(change, InstallWheels)
-        for source in change.sources
-    )
-    patches = [c for c in changes if isinstance(c, ApplyPatch) and replaced]
-    waiting = [
-        Unsolved(problem=problem, reason="another Triton is installed first; it may need no patch")
-        for patch in patches
-        for problem in patch.problems
-    ]
-    return [change for change in changes if change not in patches], waiting

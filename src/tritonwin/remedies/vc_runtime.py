@@ -95,7 +95,10 @@ def apply_runtime(change: CopyRuntime, context: ApplyContext) -> None:
     if path is None:
         path = context.scratch / "runtime.whl"
         context.fetch(source, path)
-    contents = _in_folder(path) if path.is_dir() else _in_wheel(path)
+    if path.is_dir():
+        contents = {n: (path / n).read_bytes() for n in NAMES if (path / n).is_file()}
+    else:
+        contents = _in_wheel(path)
     folder = Path(change.folder)
     for name, content in contents.items():
         there = folder / name
@@ -112,23 +115,18 @@ def _is_newer(content: bytes, there: Path, context: ApplyContext) -> bool:
     return old is None or old.file_version is None or older(old.file_version, new.file_version)
 
 
-def _in_folder(folder: Path) -> dict[str, bytes]:
-    return {n: (folder / n).read_bytes() for n in NAMES if (folder / n).is_file()}
-
-
-def _read(files: zipfile.ZipFile, name: str) -> bytes:
-    member = files.getinfo(name)
-    if member.file_size > _LARGEST_DLL:
-        raise ValueError(f"{name} is too large: {member.file_size:,} bytes")
-    with opened(files, member) as stream:
-        return stream.read()
-
-
 def _in_wheel(wheel: Path) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(wheel) as files:
             named = {PurePosixPath(m).name.lower(): m for m in files.namelist()}
-            return {name: _read(files, named[name]) for name in NAMES if name in named}
+            found = {}
+            for name in (each for each in NAMES if each in named):
+                member = files.getinfo(named[name])
+                if member.file_size > _LARGEST_DLL:
+                    raise ValueError(f"{name} is too large: {member.file_size:,} bytes")
+                with opened(files, member) as stream:
+                    found[name] = stream.read()
+            return found
     except (OSError, *DAMAGE) as error:
         raise ArchiveError(
             f"{wheel} cannot be read: {error}", "Fetch it again, or name another file."

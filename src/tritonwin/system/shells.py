@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from tritonwin.errors import UserError
+
 # typographic quotes are quotes to PowerShell
 _UNSAFE = re.compile(r"[\"`$%!\x00-\x1f\x7f-\x9f\u201c-\u201f\u2028\u2029]|\\\Z")
 _PLAIN = re.compile(r"[\w:\\/.~+-]+")
@@ -26,28 +28,50 @@ def word(path: str) -> str | None:
     return path if _PLAIN.fullmatch(path) else f'"{path}"'
 
 
-def batch(lines: Iterable[str]) -> str | None:
-    """The lines as a batch file; None where cmd would refuse one as too long."""
+class ScriptError(UserError):
+    """Something cannot be written into a script."""
+
+
+def batch(lines: Iterable[str]) -> str:
+    """The lines as a batch file.
+
+    Raises:
+        ScriptError: cmd would refuse one as too long.
+    """
     text = [f"{line}\r\n" for line in lines]
-    return None if any(len(line) > _LONGEST for line in text) else "".join(text)
+    if any(len(line) > _LONGEST for line in text):
+        raise ScriptError(
+            "a line of the batch file would be longer than cmd reads: 8,191 characters",
+            "Give fewer options, or do it without a batch file.",
+        )
+    return "".join(text)
 
 
-def batch_word(text: str) -> str | None:
-    """The text as one quoted word in a batch file; None where cmd cannot be given it."""
+def batch_word(text: str) -> str:
+    """The text as one quoted word in a batch file; raises ScriptError."""
     if '"' in text or not text.isprintable():
-        return None
+        raise _unwritable(text)
     backslashes = len(text) - len(text.rstrip("\\"))  # one before a quote would escape it
     return '"' + text.replace("%", "%%") + "\\" * backslashes + '"'
 
 
-def batch_call(text: str) -> str | None:
+def batch_call(text: str) -> str:
     """A batch file as the word after `call`, which expands percent signs again and adds carets."""
-    return None if "%" in text or "^" in text else batch_word(text)
+    if "%" in text or "^" in text:
+        raise _unwritable(text)
+    return batch_word(text)
 
 
-def batch_value(value: str) -> str | None:
-    """The value inside of `set "NAME=..."` in a batch file; None where it cannot be written."""
+def batch_value(value: str) -> str:
+    """The value inside of `set "NAME=..."` in a batch file; raises ScriptError."""
     outside = "".join(value.split('"')[1::2])  # the quote before NAME is open where it begins
     if not value.isprintable() or not _SPECIAL.isdisjoint(outside):
-        return None
+        raise _unwritable(value)
     return value.replace("%", "%%")
+
+
+def _unwritable(text: str) -> ScriptError:
+    return ScriptError(
+        f"{text!r} cannot be written into a batch file",
+        "Leave it out of the option it comes from, or do it without a batch file.",
+    )
