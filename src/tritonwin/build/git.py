@@ -7,13 +7,19 @@ beside the wheel: an address with one is refused. git asks its own credential he
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from tritonwin.build.copying import SourceError, refuse_link
 from tritonwin.build.plan import BuildSource
 from tritonwin.errors import UserError
+from tritonwin.facts.redaction.redactor import hide_secrets
+from tritonwin.journal.disk import discard
 from tritonwin.support.addresses import without_secrets
+from tritonwin.system.host import Host, merged
+from tritonwin.system.process import run
 
+_TIMEOUT = 3600.0  # seconds of one call
 # ssh keeps the user, who is no secret: "ssh://git@host/path", "git@host:path"
 _SSH_USER = re.compile(r"(?:ssh://)?[\w.-]+@(?=[\w.-]+[:/])")
 # of the repository that a hook or an alias works in: with them git would change that one
@@ -34,23 +40,44 @@ NOT_FOUND = (
 )
 
 
-def checkout_calls(source: BuildSource) -> Iterator[tuple[str, ...]]:
-    """The calls of git, each beginning with its command, that leave the commit in a folder.
+def check_out(source: BuildSource, to: Path, host: Host) -> str:
+    """Fetch one commit, and the submodules that the build needs; the commit.
 
-    The submodules that the build needs come with it. They can be made again in the same
-    folder.
+    What is left is what an sdist would hold. The setup.py of flash-attn fetches every submodule
+    where it finds a `.git`, ROCm's with paths of 234 characters among them.
     """
-    yield ("init", "--quiet")
-    yield ("config", "core.longpaths", "true")
+    program = next(iter(host.executables("git")), None)
+    if program is None:
+        raise SourceError(*NOT_FOUND)
+    env = merged(host.env.data, {**dict.fromkeys(VARIABLES), "GIT_TERMINAL_PROMPT": "0"})
+    to.mkdir(parents=True)
+
+    def git(*words: str) -> str:
+        done = run(program, words, timeout=_TIMEOUT, env=env, cwd=to)
+        if done.code != 0:
+            said = hide_secrets(done.err.decode("utf-8", "replace").strip())[-500:]
+            raise SourceError(
+                f"git {words[0]} failed ({done.ending()}): {said}",
+                "Check the address and the ref, or give --source DIR",
+            )
+        return done.out.decode("ascii", "replace").strip()
+
+    git("init", "--quiet")
+    git("config", "core.longpaths", "true")
     # a checkout whose lines end otherwise has other hashes than the one that was measured
-    yield ("config", "core.autocrlf", "false")
+    git("config", "core.autocrlf", "false")
     # without a remote, submodules with a relative address are sought below this folder
-    yield ("config", "remote.origin.url", source.location)
-    yield ("fetch", "--quiet", "--depth", "1", "--", "origin", source.ref or "HEAD")
-    yield ("checkout", "--quiet", "--detach", "FETCH_HEAD")
+    git("config", "remote.origin.url", source.location)
+    git("fetch", "--quiet", "--depth", "1", "--", "origin", source.ref or "HEAD")
+    git("checkout", "--quiet", "--detach", "FETCH_HEAD")
     if source.submodules:
         update = ("submodule", "--quiet", "update", "--init", "--recursive", "--depth", "1", "--")
-        yield (*update, *source.submodules)
+        git(*update, *source.submodules)
+    found = git("rev-parse", "HEAD")
+    for name in (".git", *source.skip):
+        refuse_link(to, name)
+        discard(to / name)
+    return found
 
 
 def refuse_secrets(address: str) -> None:

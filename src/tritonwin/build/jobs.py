@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,14 +55,13 @@ def resources() -> Resources:
     """The resources of this machine, or of the container that this process runs in."""
     asked = winapi.memory()
     if asked is not None:
-        free = min(asked.free, asked.free_commit)
-        return Resources(allocatable=asked.free_commit, physical=free, cores=_cores())
-    try:
+        physical = min(asked.free, asked.free_commit)
+        return Resources(allocatable=asked.free_commit, physical=physical, cores=_cores())
+    free: int | None = None
+    with suppress(KeyError, IndexError, ValueError):
         free = parse_meminfo(_read(Path("/proc/meminfo"))).free
-    except (KeyError, IndexError, ValueError):
-        return Resources(allocatable=None, physical=None, cores=_cores())
-    limit = container_free(_CGROUP)
-    free = free if limit is None else min(free, limit)
+        limit = container_free(_CGROUP)
+        free = free if limit is None else min(free, limit)
     return Resources(allocatable=free, physical=free, cores=_cores())
 
 

@@ -11,7 +11,7 @@ from tritonwin.build import git
 from tritonwin.build.copying import NOT_COPIED
 from tritonwin.build.order import Request
 from tritonwin.build.plan import BuildSource
-from tritonwin.build.recipe import SourceRelease
+from tritonwin.build.recipe import Recipe, SourceRelease
 from tritonwin.errors import UserError
 from tritonwin.support.addresses import without_secrets
 from tritonwin.support.matrix import wanted_series
@@ -60,7 +60,7 @@ def choose(request: Request) -> SourceOrigin:
     elif order.ref is not None:
         known = recipe.release(order.version) if order.version else recipe.releases[0]
         version = order.version or (known.version if known else "")
-        source = _git(request, recipe.repository, order.ref)
+        source = _git(recipe, recipe.repository, order.ref)
         origin = SourceOrigin(version=version, source=source, why=f"the ref {order.ref}, asked for")
     else:
         origin = _released(request)
@@ -107,27 +107,32 @@ def _released(request: Request) -> SourceOrigin:
         if fitting:
             release, why = fitting, f"torch {torch.version} wants Triton {wanted}"
     if release.ref:
-        source = _git(request, recipe.repository, release.ref, release.subfolder)
+        source = _git(recipe, recipe.repository, release.ref, release.subfolder)
     else:
-        source = BuildSource(
-            kind="sdist",
-            location=release.file or "",
-            sha256=release.sha256,
-            skip=recipe.skip,
-            subfolder=release.subfolder,
-        )
+        source = _sdist(recipe, release.file or "", release)
     return SourceOrigin(version=release.version, source=source, release=release, why=why)
 
 
-def _git(request: Request, location: str, ref: str | None, subfolder: str = "") -> BuildSource:
+def _git(recipe: Recipe, location: str, ref: str | None, subfolder: str = "") -> BuildSource:
     """A commit of a repository."""
     return BuildSource(
         kind="git",
         location=location,
         ref=ref,
-        submodules=request.recipe.submodules,
-        skip=request.recipe.skip,
+        submodules=recipe.submodules,
+        skip=recipe.skip,
         subfolder=subfolder,
+    )
+
+
+def _sdist(recipe: Recipe, location: str, release: SourceRelease | None) -> BuildSource:
+    """A source archive, held to the hash of its release."""
+    return BuildSource(
+        kind="sdist",
+        location=location,
+        sha256=release.sha256 if release else None,
+        skip=recipe.skip,
+        subfolder=release.subfolder if release else "",
     )
 
 
@@ -157,7 +162,12 @@ def _named(request: Request, named: str) -> SourceOrigin:
         known = recipe.release(version)
         return SourceOrigin(version=version, source=source, release=known, why=why)
     if address:
-        return _repository(request, named)
+        git.refuse_secrets(named)
+        if urlsplit(named).path.endswith(_ARCHIVE):
+            raise UserError(
+                f"no hash is known for {named}", "Fetch it by hand and give the file: --source FILE"
+            )
+        return SourceOrigin(version=order.version or "0", source=_git(recipe, named, order.ref))
     if not (named.endswith(_ARCHIVE) and local):
         kinds = f"neither a folder with a setup.py, nor a {_ARCHIVE}, nor an address"
         raise UserError(
@@ -165,21 +175,6 @@ def _named(request: Request, named: str) -> SourceOrigin:
             "Name the folder that holds setup.py: --source DIR",
         )
     release = next((r for r in recipe.releases if r.file == file.name), None)
-    source = BuildSource(
-        kind="sdist",
-        location=str(file.absolute()),
-        sha256=release.sha256 if release else None,
-        skip=recipe.skip,
-    )
+    source = _sdist(recipe, str(file.absolute()), release)
     version = order.version or (release.version if release else "0")
     return SourceOrigin(version=version, source=source, release=release)
-
-
-def _repository(request: Request, named: str) -> SourceOrigin:
-    git.refuse_secrets(named)
-    if urlsplit(named).path.endswith(_ARCHIVE):
-        raise UserError(
-            f"no hash is known for {named}", "Fetch it by hand and give the file: --source FILE"
-        )
-    source = _git(request, named, request.order.ref)
-    return SourceOrigin(version=request.order.version or "0", source=source)

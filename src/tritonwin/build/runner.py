@@ -17,7 +17,7 @@ from tritonwin.build import attempt, ninja, source, toolkit, venv, wheel
 from tritonwin.build.command import command, inherited
 from tritonwin.build.copying import is_project
 from tritonwin.build.ninja import Counter
-from tritonwin.build.outcome import BuildOutcome, BuildRun, BuildState, OnEvent
+from tritonwin.build.outcome import BuildOutcome, BuildRun, BuildState
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.source import BuildContext
 from tritonwin.errors import UserError
@@ -152,7 +152,11 @@ def _compile(
     while True:
         earlier = read_state(plan)
         jobs = earlier.jobs(plan.jobs)
-        _tidy(plan, context.on_event)
+        # what an interrupted run may have left and a new one would trust
+        for path in paths_in(layout.dist, "*.whl"):
+            path.unlink()
+        for path in ninja.remove_damaged(ninja.finished(layout.source)):
+            context.on_event(f"{path.name} is cut short: compiled again")
         start = command(plan.with_jobs(jobs), context.host, scripts)
         log = layout.root / f"build-{len(earlier.runs) + 1}.log"
         totals = (run.total for run in reversed(earlier.runs) if run.total)
@@ -184,14 +188,6 @@ def _note(plan: BuildPlan, earlier: BuildState, run: BuildRun) -> BuildState:
     state = BuildState(runs=(*earlier.runs, run))
     write_state(plan, state)
     return state
-
-
-def _tidy(plan: BuildPlan, on_event: OnEvent) -> None:
-    """Remove what an interrupted run may have left and a new one would trust."""
-    for path in paths_in(plan.layout.dist, "*.whl"):
-        path.unlink()
-    for path in ninja.remove_damaged(ninja.finished(plan.layout.source)):
-        on_event(f"{path.name} is cut short: compiled again")
 
 
 def _wheel(plan: BuildPlan, log: Path) -> Path:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import urljoin
 
 from tritonwin.build import git
-from tritonwin.build.copying import SourceError, copy, edit, refuse_link, unpack
+from tritonwin.build.copying import SourceError, copy, edit, unpack
 from tritonwin.build.outcome import OnEvent
-from tritonwin.build.plan import BuildPlan, BuildSource
+from tritonwin.build.plan import BuildPlan
 from tritonwin.facts.records import Facts
-from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import addresses, download
@@ -25,10 +24,8 @@ from tritonwin.support.links import not_offered
 from tritonwin.support.pip import Pip, Places, configured_places
 from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.files import is_file, is_folder, read_text
-from tritonwin.system.host import Host, merged
-from tritonwin.system.process import run
+from tritonwin.system.host import Host
 
-_GIT_TIMEOUT = 3600.0
 _JSON_OR_HTML = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5"}
 
 
@@ -56,7 +53,7 @@ def prepare(plan: BuildPlan, context: BuildContext) -> None:
         discard(part)
         try:
             if source.kind == "git":
-                fetched = _check_out(source, part, context.host)
+                fetched = git.check_out(source, part, context.host)
                 plan.layout.commit.write_text(fetched + "\n", encoding="ascii")
             else:
                 sdist = FileSource(
@@ -88,42 +85,6 @@ def _on_disk(sdist: FileSource, folder: Path, context: BuildContext) -> Path:
     if sdist.sha256 is None:
         raise SourceError(f"{named} is not there any more", "Give the file again: --source FILE")
     return context.obtain(sdist, folder)
-
-
-def _check_out(source: BuildSource, to: Path, host: Host) -> str:
-    """Fetch one commit, and the submodules that the build needs; the commit.
-
-    What is left is what an sdist would hold. The setup.py of flash-attn fetches every submodule
-    where it finds a `.git`, ROCm's with paths of 234 characters among them.
-    """
-    program = next(iter(host.executables("git")), None)
-    if program is None:
-        raise SourceError(*git.NOT_FOUND)
-    to.mkdir(parents=True)
-    call = _git(program, to, host.env.data)
-    for words in git.checkout_calls(source):
-        call(*words)
-    found = call("rev-parse", "HEAD").strip()
-    for name in (".git", *source.skip):
-        refuse_link(to, name)
-        discard(to / name)
-    return found
-
-
-def _git(program: Path, folder: Path, env: Mapping[str, str]) -> Callable[..., str]:
-    quiet = merged(env, {**dict.fromkeys(git.VARIABLES), "GIT_TERMINAL_PROMPT": "0"})
-
-    def call(*args: str) -> str:
-        done = run(program, args, timeout=_GIT_TIMEOUT, env=quiet, cwd=folder)
-        if done.code != 0:
-            said = hide_secrets(done.err.decode("utf-8", "replace").strip())[-500:]
-            raise SourceError(
-                f"git {args[0]} failed ({done.ending()}): {said}",
-                "Check the address and the ref, or give --source DIR",
-            )
-        return done.out.decode("ascii", "replace")
-
-    return call
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -126,7 +126,10 @@ class Backwards:
             case RemoveFolder(path=name, mode=mode):
                 return self._removed_folder(Path(name), mode)
             case MakeKey(key=key):
-                return self._made_key(key)
+                found = self.view.key(key)
+                if found == "full":
+                    return Decision(notes=(f"{key} stays: values in it are not tritonwin's",))
+                return Decision(actions=(TakeKey(key),) if found == "empty" else ())
             case SetValue():
                 return self._value(step)
         raise TypeError(f"no such step: {step}")
@@ -134,15 +137,11 @@ class Backwards:
     def own(self, path: Path) -> bool:
         return any(path.is_relative_to(area) for area in self.areas)
 
-    def _back(self, path: Path) -> Path:
-        """The place to which something is moved back that was at `path`."""
-        for area, other in self.elsewhere.items():
-            if path.is_relative_to(area):
-                return other / path.relative_to(area)
-        return path
-
     def _move(self, step: Move, *, certain: bool) -> Decision:
-        old, new = self._back(Path(step.source)), Path(step.destination)
+        old, new = Path(step.source), Path(step.destination)
+        for area, other in self.elsewhere.items():
+            if old.is_relative_to(area):
+                old = other / old.relative_to(area)
         split = step.n in self.log.split
         if self.view.kind(new) == "absent":
             return Decision() if split else self._lost(old, new, certain=certain)
@@ -294,14 +293,6 @@ class Backwards:
             place=str(path), left="removed", found="a file is there", before="a folder"
         )
         return Decision(actions=(self._keep(path), put), conflicts=(conflict,))
-
-    def _made_key(self, key: str) -> Decision:
-        match self.view.key(key):
-            case "absent":
-                return Decision()
-            case "empty":
-                return Decision(actions=(TakeKey(key),))
-        return Decision(notes=(f"{key} stays: values in it are not tritonwin's",))
 
     def _value(self, step: SetValue) -> Decision:
         found = self.view.value(step.key, step.name)

@@ -109,7 +109,7 @@ def plan_build(context: PlanContext, *, distribution: str) -> BuildWheel:
     memory = f"up to {made.memory.bound / 2**30:.0f} GiB of memory"
     installed = [d for d in context.facts.distributions if d.name == distribution][:1]
     going = removable(installed, context.target)
-    digest = _digest(made)
+    digest = hashlib.sha256(json.dumps(to_json(made)).encode()).hexdigest()
     context.builds[digest] = made, means
     return BuildWheel(
         distribution=distribution,
@@ -157,7 +157,3 @@ def apply_build(change: BuildWheel, context: ApplyContext) -> None:
     root = context.scratch / "built"
     target_pip.stage(context.pip(), [wheel], root, context.progress)
     put_in_place(change, root, context)
-
-
-def _digest(plan: BuildPlan) -> str:
-    return hashlib.sha256(json.dumps(to_json(plan)).encode()).hexdigest()

@@ -157,7 +157,12 @@ def apply_headers(change: CopyHeaders, context: ApplyContext) -> None:
     else:
         root = _root_in(names_in_zip(path), path)
         unpack_folders(path, {f"{root}{part}": staged / part for part in PARTS})
-    _check(staged, change)
+    found, wanted = read_headers(staged / "Include"), series(source.version)
+    if found is None or series(found.version or "") != wanted or found.missing or found.damaged:
+        raise CannotRemedyError(
+            f"{source.location} does not hold whole headers of Python {wanted}",
+            "Name another folder or zip: --headers PATH",
+        )
     for part in PARTS:
         context.journal.place(staged / part, folder / part)
 
@@ -172,13 +177,3 @@ def _root_in(members: tuple[str, ...], path: Path) -> str:
         )
     shortest = min(found, key=len).replace("\\", "/")
     return shortest[: -len(ends[0])]
-
-
-def _check(staged: Path, change: CopyHeaders) -> None:
-    found = read_headers(staged / "Include")
-    wanted = series(change.sources[0].version)
-    if found is None or series(found.version or "") != wanted or found.missing or found.damaged:
-        raise CannotRemedyError(
-            f"{change.sources[0].location} does not hold whole headers of Python {wanted}",
-            "Name another folder or zip: --headers PATH",
-        )

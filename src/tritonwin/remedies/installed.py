@@ -16,7 +16,7 @@ from tritonwin.facts.records import Distribution, Interpreter
 from tritonwin.journal import tree
 from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.support.addresses import share_of
-from tritonwin.system.files import is_file, is_folder, names_in, read_bytes
+from tritonwin.system.files import is_file, names_in, read_bytes
 
 _RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million, conda's record of pytorch 3 million
 _PYTHONS_OWN = re.compile(
@@ -82,7 +82,11 @@ def removal(infos: Sequence[Path], root: Path | None) -> Removal:
         site = next((s for s in others if path.is_relative_to(s)), path.parent)
         top = site / path.relative_to(site).parts[0]
         if top in {path, site / "__pycache__"}:
-            paths.update(dict.fromkeys((path, *_bytecode(path))))
+            paths[path] = None
+            if path.suffix == ".py":
+                cached = path.parent / "__pycache__"
+                names = (n for n in names_in(cached) if n.startswith(f"{path.stem}."))
+                paths.update(dict.fromkeys(cached / name for name in names))
         elif top not in paths:
             tops[top] = site
     for top, site in tops.items():
@@ -244,13 +248,6 @@ def _key(path: Path, site_packages: Path) -> str:
 def _within(path: str, folder: str) -> bool:
     path, folder = os.path.normcase(path), os.path.normcase(folder)
     return path == folder or path.startswith(folder + os.sep)
-
-
-def _bytecode(source: Path) -> list[Path]:
-    folder = source.parent / "__pycache__"
-    if source.suffix != ".py" or not is_folder(folder):
-        return []
-    return [folder / n for n in names_in(folder) if n.startswith(f"{source.stem}.")]
 
 
 def of_the_base(found: Distribution, target: Interpreter) -> bool:

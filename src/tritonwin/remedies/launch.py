@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.facts.records import Facts, MsvcToolset
+from tritonwin.facts.records import Facts
 from tritonwin.facts.toolchain.msvc import capture
 from tritonwin.facts.toolchain.parts import parts
 from tritonwin.problems.records import Problem
@@ -53,17 +53,13 @@ def settings(facts: Facts, problems: Iterable[Problem]) -> Settings:
             for name, end in CACHES.items():
                 if facts.variable(name) is None:
                     new.setdefault(name, str(folder / end))
-    toolset = _toolset(facts)
+    usable = [t for t in facts.msvc if t.vcvarsall and t.compiler]
+    toolset = next((t for t in (*(u for u in usable if u.chosen), *usable)), None)
     if toolset:
         unset += parts().msvc.activation
     return Settings(
         unset=tuple(dict.fromkeys(unset)), set=new, vcvarsall=toolset.vcvarsall if toolset else None
     )
-
-
-def _toolset(facts: Facts) -> MsvcToolset | None:
-    usable = [t for t in facts.msvc if t.vcvarsall and t.compiler]
-    return next((t for t in usable if t.chosen), usable[0] if usable else None)
 
 
 def environment(chosen: Settings, host: Host) -> dict[str, str]:

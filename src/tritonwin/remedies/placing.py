@@ -82,8 +82,12 @@ def replaced(
         folder = place.parent
         if folder not in folders:
             for site in site_packages:
-                top = _top(folder, site)
-                if top is not None and top not in mixed | gone and _is_leftover(top):
+                inside = folder.relative_to(site).parts if folder.is_relative_to(site) else ()
+                top = site.joinpath(*inside[:1])
+                metadata = top.name.endswith(".dist-info") or top == site
+                if metadata or top in mixed | gone or not is_folder(top):
+                    continue
+                if not claimed(site, top.name):
                     found[top] = Replaced(path=str(top))
                     gone.add(top)
             leaves = not gone.isdisjoint((folder, *folder.parents))
@@ -103,19 +107,4 @@ def replaced(
 def _misplaced(place: Path) -> CannotRemedyError:
     return CannotRemedyError(
         f"a wheel holds {place}, which is no place for a file of a package", "Do not install it."
-    )
-
-
-def _top(folder: Path, site_packages: Path) -> Path | None:
-    """The folder right in site-packages that holds this one, or is it."""
-    if folder == site_packages or not folder.is_relative_to(site_packages):
-        return None
-    return site_packages / folder.relative_to(site_packages).parts[0]
-
-
-def _is_leftover(folder: Path) -> bool:
-    return (
-        is_folder(folder)
-        and not folder.name.endswith(".dist-info")
-        and not claimed(folder.parent, folder.name)
     )

@@ -194,7 +194,8 @@ def stage(
     """
     faultpoint("before pip")
     files = [_on_disk(wheel, progress) for wheel in wheels]
-    options = ["--prefix", _long(root), *_OPTIONS]
+    # without Windows' limit of 260 characters: a journal's folder is long, and torch's names are
+    options = ["--prefix", f"\\\\?\\{root}" if os.name == "nt" else str(root), *_OPTIONS]
     addresses = (
         by_address(wheel.name, str(file), wheel.sha256)
         for wheel, file in zip(wheels, files, strict=True)
@@ -208,7 +209,14 @@ def stage(
             f"pip could not lay out the wheels: {last_words(done)}",
             "Nothing was changed. Try again, or look at the file it names.",
         )
-    _see_that_they_are_there(wheels, root)
+    # the exit status alone is not relied on: the distributions that they replace go next
+    found = {canonicalize_name(i.name.partition("-")[0]) for i in root.rglob("*.dist-info")}
+    missing = [wheel.name for wheel in wheels if canonicalize_name(wheel.name) not in found]
+    if missing:
+        raise PipError(
+            f"pip did not lay {missing[0]} out where it was told to",
+            "Nothing was changed. See what it is set to: pip config debug",
+        )
     for wheel, file in zip(wheels, files, strict=True):
         if file != local_path(wheel.location):
             _name_origin(wheel, root)
@@ -272,25 +280,6 @@ def _name_origin(wheel: FileSource, root: Path) -> None:
         )
 
 
-def _see_that_they_are_there(wheels: Sequence[FileSource], root: Path) -> None:
-    """Do not rely on pip's exit status: the distributions that they replace go next."""
-    found = {canonicalize_name(i.name.partition("-")[0]) for i in root.rglob("*.dist-info")}
-    missing = [wheel.name for wheel in wheels if canonicalize_name(wheel.name) not in found]
-    if missing:
-        raise PipError(
-            f"pip did not lay {missing[0]} out where it was told to",
-            "Nothing was changed. See what it is set to: pip config debug",
-        )
-
-
 def staged_site_packages(root: Path) -> tuple[Path, ...]:
     """The folders below `root` that hold distributions: site-packages, one a scheme."""
     return tuple(sorted({info.parent for info in root.rglob("*.dist-info")}))
-
-
-def _long(path: Path) -> str:
-    """The path in the form for which Windows' limit of 260 characters does not hold.
-
-    The folder of a journal is long, and so are names of files in torch.
-    """
-    return f"\\\\?\\{path}" if os.name == "nt" else str(path)

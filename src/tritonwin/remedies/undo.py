@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.history import forget_proven
 from tritonwin.journal import Header, JournalError, Store, UndoReport, preview, undo
 from tritonwin.journal.disk import is_real_folder
+from tritonwin.journal.log import DamagedLogError
 from tritonwin.journal.records import Move
 from tritonwin.journal.tree import file_hash, is_compiled
 from tritonwin.journal.undo import Forgotten, UndoResult
@@ -108,11 +110,14 @@ def forget_change(options: UndoOptions, store: Store, agree: Agree) -> Forgotten
     header = _header(options, store)
     with store.lock(header.target, _WAIT):
         header = store.header(header.id)
-        if _is_unfinished(header, store):
-            raise JournalError(
-                f"{header.id} was cut off in the middle; its target is neither old nor new",
-                f"Undo it first: tritonwin undo {header.id}",
-            )
+        if header.state in {"open", "half"} and os.path.lexists(header.target):
+            # where what it changed is not known there is no other way out
+            with contextlib.suppress(DamagedLogError):
+                store.log(header)
+                raise JournalError(
+                    f"{header.id} was cut off in the middle; its target is neither old nor new",
+                    f"Undo it first: tritonwin undo {header.id}",
+                )
         if not agree(f"Never undo {header.id} ({header.title})?"):
             return None
         return _forgotten(header.id, list(_of_others(header, store)), store)
@@ -171,16 +176,13 @@ def _of_others(header: Header, store: Store) -> Iterator[tuple[Path, Path]]:
         for file in _files(kept):
             place = origin / file.relative_to(kept)
             digest = listed.get(os.path.normcase(place))
-            if not is_compiled(place) and (not digest or digest != _record_hash(file)):
-                yield file, place
-
-
-def _record_hash(file: Path) -> str:
-    """The hash of a file in the form of a RECORD; empty for a link, a pipe, a device."""
-    if file.is_symlink() or not is_file(file):
-        return ""
-    digest = base64.urlsafe_b64encode(bytes.fromhex(file_hash(file)))
-    return f"sha256={digest.decode().rstrip('=')}"
+            if is_compiled(place):
+                continue
+            if digest and is_file(file) and not file.is_symlink():
+                found = base64.urlsafe_b64encode(bytes.fromhex(file_hash(file))).decode()
+                if digest == f"sha256={found.rstrip('=')}":
+                    continue
+            yield file, place
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -190,17 +192,6 @@ def _files(folder: Path) -> Iterator[Path]:
         return
     for child in sorted(folder.iterdir()):
         yield from _files(child)
-
-
-def _is_unfinished(header: Header, store: Store) -> bool:
-    """True where it can still be undone, and its target is neither old nor new."""
-    if header.state not in {"open", "half"} or not os.path.lexists(header.target):
-        return False
-    try:
-        store.log(header)
-    except JournalError:
-        return False  # what it changed is not known, so there is no other way out
-    return True
 
 
 def _header(options: UndoOptions, store: Store) -> Header:

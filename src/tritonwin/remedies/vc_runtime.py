@@ -31,7 +31,7 @@ def plan_runtime(context: PlanContext, *, folder: str) -> CopyRuntime:
             "conda install -c conda-forge vc14_runtime",
         )
     present = [d for d in context.facts.runtime_dlls if Path(d.path).parent == Path(folder)]
-    source = _system(context.facts.runtime_dlls, context) or _wheel(present, context)
+    source = _system(context) or _wheel(present, context)
     return CopyRuntime(
         folder=folder,
         what=f"put the VC runtime {source.version} beside {Path(folder).name}\\python.exe",
@@ -44,17 +44,13 @@ def _version(dlls: list[RuntimeDll]) -> str | None:
     return next((d.version for d in dlls if d.name == _FIRST and d.version), None)
 
 
-def _needed(context: PlanContext) -> str:
-    """The version of the tools that libtriton was linked with; its runtime must be as new."""
-    linker = context.facts.triton.libtriton_linker if context.facts.triton else None
-    return linker or MUTEX_BREAK
-
-
-def _system(dlls: tuple[RuntimeDll, ...], context: PlanContext) -> FileSource | None:
-    """System32's own, where it is new enough."""
-    found = [d for d in dlls if d.place == "system32"]
+def _system(context: PlanContext) -> FileSource | None:
+    """System32's own, where it is as new as the tools that libtriton was linked with."""
+    triton = context.facts.triton
+    needed = (triton and triton.libtriton_linker) or MUTEX_BREAK
+    found = [d for d in context.facts.runtime_dlls if d.place == "system32"]
     version = _version(found)
-    if version is None or parse(version) is None or older(version, _needed(context)):
+    if version is None or parse(version) is None or older(version, needed):
         return None
     return FileSource(name="vc-runtime", version=version, location=str(Path(found[0].path).parent))
 

@@ -310,8 +310,13 @@ class SetChooser:
         notes = list(listing.notes)
         if not listing.links:
             notes.append(f"no source names a wheel of {package}: name one (--index, --find-links)")
-        if package == FORK and (waiting := _not_released_yet(needs)):
-            notes.append(waiting)
+        torch, wanted = needs.torch, wanted_series(needs.torch) if needs.torch else None
+        if package == FORK and torch and wanted and not released(wanted):
+            notes.append(
+                f"torch {torch.version} wants Triton {wanted}, and no triton-windows {wanted} "
+                "exists yet: wait for it, or take an older torch "
+                f"(tritonwin install torch {FORK})"
+            )
         return choose(
             request,
             listing.links,
@@ -324,40 +329,32 @@ class SetChooser:
         )
 
     def content_of(self, link: WheelLink) -> WheelContent:
-        """The content of a wheel, from a former run where its hash is known."""
-        if link.location not in self._contents:
-            folder, key = self.sources.folder, f"{link.location}#{link.sha256}"
-            before = kept(folder, key, WheelContent) if link.sha256 and not link.local else None
-            content = before or self._look(link)
-            if link.sha256 and not link.local and not before and content.requires is not None:
-                keep(folder, key, content)
-            self._contents[link.location] = content
-        return self._contents[link.location]
+        """The content of a wheel, from a former run where its hash is known.
 
-    def _look(self, link: WheelLink) -> WheelContent:
-        """Look into a wheel, on a server as long as there is time for all of them together."""
-        run, began = self.sources.run, time.monotonic()
-        if link.local:
-            return look_into(link)
-        if self.sources.offline or run.looked >= _LOOKING:
-            return WheelContent()
-        self.sources.say(f"reading parts of {link.file}")
-        try:
-            return look_into(link, _LOOKING - run.looked)
-        finally:
-            run.looked += time.monotonic() - began
+        One on a server is looked into as long as there is time for all of them together.
+        """
+        if link.location in self._contents:
+            return self._contents[link.location]
+        sources, run, content = self.sources, self.sources.run, None
+        known = link.sha256 is not None and not link.local
+        key = f"{link.location}#{link.sha256}"
+        if known:
+            content = kept(sources.folder, key, WheelContent)
+        if content is None and link.local:
+            content = look_into(link)
+        elif content is None and not sources.offline and run.looked < _LOOKING:
+            sources.say(f"reading parts of {link.file}")
+            began = time.monotonic()
+            try:
+                content = look_into(link, _LOOKING - run.looked)
+            finally:
+                run.looked += time.monotonic() - began
+            if known and content.requires is not None:
+                keep(sources.folder, key, content)
+        self._contents[link.location] = content or WheelContent()
+        return self._contents[link.location]
 
 
 def _build(torch: WheelLink) -> Build:
     """The series and the CUDA of a torch."""
     return series(str(torch.name.version)), torch.built_for.cuda
-
-
-def _not_released_yet(needs: Needs) -> str | None:
-    wanted = wanted_series(needs.torch) if needs.torch else None
-    if needs.torch is None or wanted is None or released(wanted):
-        return None
-    return (
-        f"torch {needs.torch.version} wants Triton {wanted}, and no triton-windows {wanted} exists "
-        f"yet: wait for it, or take an older torch (tritonwin install torch {FORK})"
-    )

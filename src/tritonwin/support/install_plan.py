@@ -259,7 +259,12 @@ def resolve(
         except PipError as error:
             raise _of_rocm(wanted, links, facts, error) from None
     others = tuple(item for item in found if item.name not in names)
-    _see_that_trusted(others, chooser.sources)
+    for item in others:
+        if not _may_come_from(item.location, chooser.sources):
+            raise PipError(
+                f"{item.name} would come from {addresses.without_secrets(item.location)}",
+                "Only https, localhost and the local folders that were named are used.",
+            )
     return (*map(_download, links), *others)
 
 
@@ -316,25 +321,13 @@ def _options(links: Iterable[WheelLink], sources: Sources) -> list[str]:
     return [*options, f"--index-url={first}", *(f"--extra-index-url={i}" for i in more)]
 
 
-def _see_that_trusted(downloads: Iterable[FileSource], sources: Sources) -> None:
-    for item in downloads:
-        if not _may_come_from(item.location, sources):
-            raise PipError(
-                f"{item.name} would come from {addresses.without_secrets(item.location)}",
-                "Only https, localhost and the local folders that were named are used.",
-            )
-
-
 def _may_come_from(location: str, sources: Sources) -> bool:
     """True for what pip may take besides the chosen wheels: a page may not offer local files."""
-    path = addresses.local_path(location)
+    path, share = addresses.local_path(location), addresses.share_of(location)
     if path is None:
         return addresses.is_trusted(location)
-    local_indexes = [index for index in sources.indexes if addresses.local_path(index)]
-    if local_indexes and addresses.share_of(location) in {
-        None,
-        *map(addresses.share_of, local_indexes),
-    }:
+    indexes = [index for index in sources.indexes if addresses.local_path(index)]
+    if indexes and share in {None, *map(addresses.share_of, indexes)}:
         return True
     folders = [folder for place in sources.lists if (folder := addresses.local_path(place))]
     return any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
@@ -373,20 +366,17 @@ def satisfied(lines: Iterable[str], target: Interpreter, versions: Mapping[str, 
     if environment is None or any(name in line for line in lines for name in _UNKNOWN):
         return not lines
     try:
-        return all(_is_there(Requirement(line), environment, versions) for line in lines)
+        for wanted in map(Requirement, lines):
+            if wanted.marker is not None and not wanted.marker.evaluate(dict(environment)):
+                continue
+            version = versions.get(canonicalize_name(wanted.name))
+            if version is None or wanted.extras or wanted.url:
+                return False
+            if not wanted.specifier.contains(version, prereleases=True):
+                return False
     except (ValueError, RecursionError):  # no requirement, no version, or no comparison
         return False
-
-
-def _is_there(
-    wanted: Requirement, environment: Mapping[str, str], versions: Mapping[str, str]
-) -> bool:
-    if wanted.marker is not None and not wanted.marker.evaluate(dict(environment)):
-        return True
-    version = versions.get(canonicalize_name(wanted.name))
-    if version is None or wanted.extras or wanted.url:
-        return False
-    return wanted.specifier.contains(version, prereleases=True)
+    return True
 
 
 def marker_environment(target: Interpreter) -> dict[str, str] | None:

@@ -13,7 +13,7 @@ import io
 import re
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from email.message import Message
@@ -162,10 +162,12 @@ def _misnamed(headers: Message, name: WheelName) -> str | None:
     A public version where the file name adds a local one is taken: makers of extensions rename
     their wheels so.
     """
-    said = [str(value).strip() for value in headers.get_all("Name", [])]
-    if [canonicalize_name(value) for value in said] != [name.distribution]:
-        return f"its own metadata calls it {', '.join(said)[:100] or 'nothing'}"
-    versions = [str(value).strip() for value in headers.get_all("Version", [])]
+    names, versions = (
+        [str(value).strip() for value in headers.get_all(field, [])]
+        for field in ("Name", "Version")
+    )
+    if [canonicalize_name(each) for each in names] != [name.distribution]:
+        return f"its own metadata calls it {', '.join(names)[:100] or 'nothing'}"
     found = parse(versions[0]) if len(versions) == 1 else None
     renamed = found and found.local is None and str(found) == name.version.public
     if found is None or not (found == name.version or renamed):
@@ -329,7 +331,7 @@ def module_misfit(
     machine: str | None = None,
     python: str | None = None,
     cuda: str | None = None,
-    gpus: Iterable[str] = (),
+    gpus: Sequence[str] = (),
 ) -> str | None:
     """The reason in a wheel's compiled modules against a target; None: none was found.
 
@@ -339,30 +341,28 @@ def module_misfit(
         cuda: the CUDA that its torch was built for, "12.8".
         gpus: compute capabilities; one that is served is enough.
     """
-    modules = tuple(modules)
+    modules, series = tuple(modules), tuple((python or "").split(".")[:2])
+
+    def of_another(found: re.Match[str] | None) -> bool:
+        return found is not None and python is not None and found.groups() != series
+
     for module in modules:
         if machine and module.machine not in {None, machine}:
             return f"{module.file} is made for {module.machine}, this Python is {machine}"
         abi = _MODULE_ABI.search(module.file)
-        if abi and _other_python(abi, python):
-            return f"{module.file} is made for Python {abi[1]}.{abi[2]}, this is {python}"
+        if abi and of_another(abi):
+            return f"{module.file} is made for Python {'.'.join(abi.groups())}, this is {python}"
         for dll in module.dlls:
-            if (found := _PYTHON_DLL.fullmatch(dll)) and _other_python(found, python):
+            if of_another(_PYTHON_DLL.fullmatch(dll)):
                 return f"{module.file} needs {dll}, this is Python {python}"
             found = _CUDA_DLL.fullmatch(dll)
             if found and cuda and found[1] != cuda.split(".")[0]:
                 return f"{module.file} needs {dll}, this torch is built for CUDA {cuda}"
-    return _code_misfit(modules, tuple(gpus))
-
-
-def _other_python(found: re.Match[str], python: str | None) -> bool:
-    return python is not None and python.split(".")[:2] != [found[1], found[2]]
-
-
-def _code_misfit(modules: tuple[CompiledModule, ...], gpus: tuple[str, ...]) -> str | None:
     code = sorted({code for module in modules for code in module.code})
-    if not code or not gpus or not all(module.whole for module in modules):
+    compared = [(each, gpu) for each in code for gpu in gpus]
+    if not compared or not all(module.whole for module in modules):
         return None
-    if any(each.serves(int(gpu.replace(".", ""))) for each in code for gpu in gpus):
+    if any(each.serves(int(gpu.replace(".", ""))) for each, gpu in compared):
         return None
-    return f"no code for sm_{gpus[0].replace('.', '')}: it holds {', '.join(map(str, code))}"
+    first = compared[0][1].replace(".", "")
+    return f"no code for sm_{first}: it holds {', '.join(map(str, code))}"

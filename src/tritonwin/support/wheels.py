@@ -90,45 +90,33 @@ def read(name_or_url: str) -> WheelName:
     try:
         path = urlsplit(name_or_url).path if "://" in name_or_url else name_or_url
         file = unquote(re.split(r"[/\\]", path)[-1])
-        _bounded(file)
-        distribution, version, _, tags = parse_wheel_filename(file)
+        if any(character in file for character in "/\\:\0"):  # behind a percent sign
+            raise WheelNameError("a name with a folder in it")
+        # "py2.py3-none-any" stands for two
+        tags = file.removesuffix(".whl").split("-")[-3:]
+        if (count := math.prod(part.count(".") + 1 for part in tags)) > _MOST_TAGS:
+            raise WheelNameError(f"a name with {count} tags")
+        distribution, version, _, expanded = parse_wheel_filename(file)
     except ValueError as error:  # InvalidWheelFilename, or an address with half a bracket
         raise WheelNameError(str(error)) from None
     return WheelName(
         file=file,
         distribution=str(distribution),
         version=version,
-        tags=tags,
+        tags=expanded,
         built_for=read_local(version.local),
     )
-
-
-def _bounded(file: str) -> None:
-    """Refuse a name that is a path, or whose tags, `py2.py3-none-any`, expand to too many."""
-    if any(character in file for character in "/\\:\0"):  # behind a percent sign, in an address
-        raise WheelNameError("a name with a folder in it")
-    tags = file.removesuffix(".whl").split("-")[-3:]
-    count = math.prod(part.count(".") + 1 for part in tags)
-    if count > _MOST_TAGS:
-        raise WheelNameError(f"a name with {count} tags")
 
 
 def _torch_version(text: str, cuda: str | None) -> str:
     """Take "2.9.1" as it is; without dots the first digit is the major, the last the patch."""
     if "." in text or len(text) == 1:
         return text
-    if len(text) == 2:
-        return f"{text[0]}.{text[1]}"
-    two_digit_minor = len(text) == 3 and text[1] == "1" and _after_torch_2_1(cuda)
-    if two_digit_minor:
+    numbers = tuple(int(n) for n in (cuda or "0").split("."))
+    after_torch_2_1 = numbers >= _CUDA_AFTER_TORCH_2_1
+    if len(text) == 2 or (len(text) == 3 and text[1] == "1" and after_torch_2_1):
         return f"{text[0]}.{text[1:]}"
     return f"{text[0]}.{text[1:-1]}.{text[-1]}"
-
-
-def _after_torch_2_1(cuda: str | None) -> bool:
-    if cuda is None or "." not in cuda:
-        return cuda == "13"
-    return tuple(int(n) for n in cuda.split(".")) >= _CUDA_AFTER_TORCH_2_1
 
 
 class TargetTags(dict["Tag", int]):
