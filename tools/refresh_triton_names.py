@@ -1,31 +1,27 @@
 #!/usr/bin/env python3
 """Write `problems/explain/triton_names.toml`: the names that a torch needs and a Triton lacks.
 
-    python tools/refresh_triton_names.py FOLDER      # where fetched sources are kept
+    python tools/refresh_triton_names.py
 
 The sources of upstream's Triton and of torch are read from the wheels on the package index that pip
-is configured for, by ranges of bytes. Nothing of them is run. For Triton: modules, what a module
-offers (star imports resolved), attributes of classes, parameters of functions. For torch: what it
-imports from Triton or reads of its modules where nothing catches the error, and the attribute names
-and keyword arguments in the files that speak of Triton.
+is configured for, by ranges of bytes, into the lane's cache. Nothing of them is run. For Triton:
+modules, what a module offers (star imports resolved), attributes of classes, parameters of
+functions. For torch: what it imports from Triton or reads of its modules where nothing catches the
+error, and the attribute names and keyword arguments in the files that speak of Triton.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
-import sys
-import tempfile
-import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from packaging.version import Version
-from winlane.upstream import address, remote
+from winlane.cache import Cache
+from winlane.upstream import Upstream
 
 from tritonwin.problems.explain import pair
 
@@ -63,8 +59,12 @@ _IMPORT_LINE = re.compile(r"from (triton[\w.]*) import ([\w, ]+)")
 # Classes whose objects torch and applications hold, by the folder of their module
 _OBJECTS = ("triton.backends", "triton.compiler", "triton.runtime")
 
-Name = tuple[str, str]  # module and name in it; class and attribute; function and parameter
-Key = TypeVar("Key", str, Name)
+Name = tuple[str, str]  # module and name in it
+# the sections of the table, with the forms of their keys
+_SECTIONS = {
+    "modules": "{}", "names": "{}:{}", "attributes": "{}.{}", "parameters": "{}({})",
+    "dataclasses": "{}",
+}  # fmt: skip
 
 
 @dataclass
@@ -73,7 +73,6 @@ class Api:
 
     modules: set[str] = field(default_factory=set)
     names: dict[str, set[str]] = field(default_factory=dict)
-    imported: set[tuple[str, str]] = field(default_factory=set)  # names of another module
     attributes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     parameters: dict[str, set[str]] = field(default_factory=dict)  # "**": takes every keyword
     dataclasses: set[str] = field(default_factory=set)
@@ -93,28 +92,15 @@ class Uses:
     keywords: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # by callee
 
 
-Apis: TypeAlias = "Mapping[str, Api]"  # by the series of a Triton, oldest first
-Needs: TypeAlias = "Mapping[str, Uses]"  # by the series of a torch, oldest first
+def fetched(name: str, version: str) -> Path:
+    """The Python files of a wheel."""
+    starts = _TORCH_FOLDERS if name == "torch" else ("triton/",)
 
+    def wanted(member: str) -> bool:
+        return member.endswith(".py") and member.startswith(starts)
 
-def fetch(name: str, version: str, folder: Path) -> Path:
-    """The Python files of a wheel, fetched once."""
-    place = folder / f"{name}-{version}"
-    if not place.exists():
-        print(f"{name} {version}", file=sys.stderr)
-        with tempfile.TemporaryDirectory(dir=folder) as part:
-            url = address(f"{name}=={version}", "3.11", _PLATFORMS[name], Path(part))
-            with zipfile.ZipFile(remote(url)) as wheel:
-                for member in wheel.namelist():
-                    if member.endswith(".py") and _wanted(name, member):
-                        wheel.extract(member, part)
-            Path(part).rename(place)
-            Path(part).mkdir()
-    return place
-
-
-def _wanted(name: str, member: str) -> bool:
-    return member.startswith(_TORCH_FOLDERS if name == "torch" else "triton/")
+    upstream = Upstream(Cache.open())
+    return upstream.part(f"{name}=={version}", "3.11", _PLATFORMS[name], wanted, recipe="names")
 
 
 def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -167,8 +153,6 @@ class _TritonReader:
             self._own[module] |= set(_bound(node))
             if isinstance(node, ast.ImportFrom):
                 self._read_import(module, source_of(module if is_package else parent, node), node)
-                if not is_package:
-                    self._api.imported |= {(module, a.asname or a.name) for a in node.names}
             elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
                 self._exported[module] = set(_texts(node.value))
             elif isinstance(node, ast.FunctionDef) and _public(module):
@@ -365,98 +349,62 @@ def series_of(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-class Kind(NamedTuple, Generic[Key]):
-    """One section of the table.
-
-    Attributes:
-        keys: those that it may list.
-        fails: a torch fails with a Triton for the key.
-        label: the key as the table writes it.
-    """
-
-    keys: Iterable[Key]
-    fails: Callable[[Uses, Api, Key], bool]
-    label: Callable[[Key], str]
-
-
-def modules(tritons: Apis, _: Needs) -> Kind[str]:
-    def fails(uses: Uses, api: Api, module: str) -> bool:
-        ways = (first for name, ways in uses.names.items() if name[0] == module for first in ways)
-        return module not in api.modules and not all(_all_there(api, first) for first in ways)
-
-    keys = set().union(*(a.modules for a in tritons.values()))
-    return Kind(keys, fails, str)
-
-
-def names(tritons: Apis, torches: Needs) -> Kind[Name]:
-    used = {key for u in torches.values() for key in u.names}
-
-    def counts(key: Name) -> bool:
-        defined = any(a.has(*key) and key not in a.imported for a in tritons.values())
-        return key in used or (_public(key[0]) and not key[1].startswith("_") and defined)
-
-    def fails(uses: Uses, api: Api, key: Name) -> bool:
-        missing = key[0] in api.modules and not api.has(*key)
-        return missing and not all(_all_there(api, first) for first in uses.names.get(key, ()))
-
-    offered = {(m, n) for a in tritons.values() for m in a.names for n in a.names[m]}
-    return Kind(filter(counts, offered), fails, ":".join)
+def stops(
+    uses: Uses, api: Api, offered: Mapping[str, set[tuple[str, ...]]]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Sections and keys at which a torch stops with a Triton; `offered` by any Triton."""
+    for (module, name), ways in uses.names.items():
+        if all(_all_there(api, first) for first in ways):
+            continue
+        if module not in api.modules:
+            yield "modules", (module,)
+        elif not api.has(module, name):
+            yield "names", (module, name)
+    for owner, name in offered["attributes"]:
+        known = api.attributes.get(owner)
+        if known is not None and name in uses.attributes - known and not name.startswith("__"):
+            yield "attributes", (owner, name)
+    for function, name in offered["parameters"]:
+        callee = function.removesuffix(".__init__").rpartition(".")[2]
+        known = api.parameters.get(function)
+        asked = name in uses.keywords.get(callee, ()) and not (function + name).startswith("_")
+        if asked and known is not None and not {name, "**"} & known:
+            yield "parameters", (function, name)
+    for name in uses.fields & api.attributes.keys() - api.dataclasses:
+        yield "dataclasses", (name,)
 
 
-def attributes(tritons: Apis, torches: Needs) -> Kind[Name]:
-    def has(api: Api, key: Name) -> bool:
-        return key[1] in api.attributes.get(key[0], ())
-
-    def fails(uses: Uses, api: Api, key: Name) -> bool:
-        return key[0] in api.attributes and key[1] in uses.attributes and not has(api, key)
-
-    read = {n for u in torches.values() for n in u.attributes if not n.startswith("__")}
-    keys = {
-        (c, n) for a in tritons.values() for c, all_ in a.attributes.items() for n in all_ & read
+def table(tritons: Mapping[str, Api], torches: Mapping[str, Uses]) -> str:
+    """The text of triton_names.toml, from the series of both, oldest first."""
+    apis = tritons.values()
+    offered: dict[str, set[tuple[str, ...]]] = {
+        "modules": {(m,) for api in apis for m in api.modules},
+        "names": {(m, n) for api in apis for m, names in api.names.items() for n in names},
+        "attributes": {
+            (c, n) for api in apis for c, names in api.attributes.items() for n in names
+        },
+        "parameters": {
+            (f, n) for api in apis for f, names in api.parameters.items() for n in names
+        },
     }
-    return Kind(keys, fails, ".".join)
-
-
-def parameters(tritons: Apis, _: Needs) -> Kind[Name]:
-    def has(api: Api, key: Name) -> bool:
-        return bool({key[1], "**"} & set(api.parameters.get(key[0], ())))
-
-    def fails(uses: Uses, api: Api, key: Name) -> bool:
-        callee = key[0].removesuffix(".__init__").rpartition(".")[2]
-        given = key[0] in api.parameters and key[1] in uses.keywords.get(callee, ())
-        return given and not has(api, key)
-
-    offered = {(f, n) for a in tritons.values() for f, all_ in a.parameters.items() for n in all_}
-    keys = (key for key in offered if not any(part.startswith("_") for part in key))
-    return Kind(keys, fails, lambda key: f"{key[0]}({key[1]})")
-
-
-def dataclasses(_: Apis, torches: Needs) -> Kind[str]:
-    def fails(uses: Uses, api: Api, name: str) -> bool:
-        return name in uses.fields and name in api.attributes and name not in api.dataclasses
-
-    keys = set().union(*(u.fields for u in torches.values()))
-    return Kind(keys, fails, str)
-
-
-def rows(kind: Kind[Key], tritons: Apis, torches: Needs) -> Iterator[str]:
-    """Rows of the keys at which some torch stops with some Triton."""
-    for key in sorted(kind.keys):
-        by_triton: dict[str, list[str]] = defaultdict(list)
-        for torch, uses in torches.items():
-            if bad := " ".join(s for s, api in tritons.items() if kind.fails(uses, api, key)):
-                by_triton[bad].append(torch)
-        if by_triton:
-            pairs = (f'"{" ".join(torch)}" = "{bad}"' for bad, torch in by_triton.items())
-            yield f'"{kind.label(key)}" = {{ {", ".join(pairs)} }}'
-
-
-def table(tritons: Apis, torches: Needs) -> str:
-    """The text of triton_names.toml."""
+    found: dict[tuple[str, tuple[str, ...]], dict[str, list[str]]] = defaultdict(
+        partial(defaultdict, list)
+    )
+    for torch, uses in torches.items():
+        for triton, api in tritons.items():
+            for section, key in set(stops(uses, api, offered)):
+                if key in offered.get(section, {key}):
+                    found[section, key][torch].append(triton)
     lines = [_HEAD]
-    for section in (modules, names, attributes, parameters, dataclasses):
-        kind: Kind[Any] = section(tritons, torches)
-        lines += ["", f"[{section.__name__}]", *rows(kind, tritons, torches)]
+    for section, form in _SECTIONS.items():
+        lines += ["", f"[{section}]"]
+        for of, key in sorted(found):
+            if of == section:
+                by_triton: dict[str, list[str]] = defaultdict(list)
+                for torch, bad in found[of, key].items():
+                    by_triton[" ".join(bad)].append(torch)
+                pairs = (f'"{" ".join(these)}" = "{bad}"' for bad, these in by_triton.items())
+                lines.append(f'"{form.format(*key)}" = {{ {", ".join(pairs)} }}')
     return "\n".join(lines) + "\n"
 
 
@@ -473,20 +421,11 @@ def _public(module: str) -> bool:
     )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="where fetched sources are kept")
-    folder = parser.parse_args().folder
-    folder.mkdir(parents=True, exist_ok=True)
-    tritons = {
-        series_of(v): read_triton(fetch("triton", v, folder)) for v in sorted(TRITON, key=Version)
-    }
-    torches = {
-        series_of(v): read_torch(fetch("torch", v, folder)) for v in sorted(TORCH, key=Version)
-    }
+def main() -> None:
+    tritons = {series_of(version): read_triton(fetched("triton", version)) for version in TRITON}
+    torches = {series_of(version): read_torch(fetched("torch", version)) for version in TORCH}
     FILE.write_text(table(tritons, torches), encoding="utf-8", newline="\n")
-    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

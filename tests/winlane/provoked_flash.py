@@ -12,7 +12,7 @@ from pathlib import Path
 from faults import Seed
 from provoked import Provocation, nothing, printed
 from winlane import Machine
-from winlane.packages import find_uv
+from winlane.headers import find_uv
 from winlane.wine import run
 
 _VERSION = "2.8.3"

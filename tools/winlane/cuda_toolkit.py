@@ -7,7 +7,6 @@ Layouts: `system` (NVIDIA's installer), `conda` (<env>\\Library), `pip-cu12` and
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from winlane.environment import Environment
@@ -20,6 +19,38 @@ _BUILDS = {"11.8": "89", "12.4": "131", "12.6": "85", "12.8": "93", "12.9": "86"
 _MSC_LIMITS = {11: (1910, 1940), 12: (1910, 1950), 13: (1920, 1950)}
 # From 13.2 on, Visual Studio 2026 is accepted too.
 _MSC_LIMIT_OF_13_2 = 1960
+_TITLES = {"nvcc": "Cuda compiler driver", "ptxas": "Ptx optimizing assembler"}
+_SYSTEM = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Folders below the root, and programs with theirs; `runtime` is cudart's, "" for none."""
+
+    programs: tuple[str, ...]
+    headers: str = "include"
+    libraries: str = r"lib\x64"
+    libdevice: str = ""
+    runtime: str = ""
+
+
+LAYOUTS = {
+    "system": Layout(
+        (*(rf"bin\{n}" for n in ("nvcc", "ptxas", "cuobjdump", "nvdisasm", "fatbinary")),
+         r"nvvm\bin\cicc"),
+        libdevice=r"nvvm\libdevice", runtime="bin",
+    ),
+    # conda-forge's packages put lib files without a folder for the architecture
+    "conda": Layout((r"bin\nvcc", r"bin\ptxas"), libraries="lib", libdevice=r"nvvm\libdevice"),
+    "pip-cu12": Layout(
+        (r"cuda_nvcc\bin\ptxas",), r"cuda_runtime\include", r"cuda_runtime\lib\x64",
+        r"cuda_nvcc\nvvm\libdevice", r"cuda_runtime\bin",
+    ),
+    "pip-cu13": Layout(
+        tuple(rf"bin\{n}" for n in ("nvcc", "ptxas", "fatbinary", "nvlink")),
+        runtime=r"bin\x86_64",
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,126 +70,55 @@ def install(
     root: str | None = None,
 ) -> Toolkit:
     """`environment` for the layouts pip-cu12, pip-cu13 and conda; sets no variable."""
+    if layout not in LAYOUTS:
+        raise LaneError(f"no layout {layout!r}; there are {', '.join(LAYOUTS)}")
     if layout == "system":
-        base = rf"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v{version}"
-        place = _Place(host, root or base, version)
-        _system(place)
+        root = root or rf"{_SYSTEM}\v{version}"
     elif environment is None:
         raise LaneError(f"the layout {layout!r} lies in an environment: pass environment=")
-    elif layout == "conda":
-        place = _Place(host, environment.win(environment.home / "Library"), version)
-        _conda(place)
-    elif layout in ("pip-cu12", "pip-cu13"):
-        nvidia = environment.win(environment.site_packages / "nvidia")
-        wheel_root = nvidia if layout == "pip-cu12" else rf"{nvidia}\cu13"
-        place = _Place(host, wheel_root, version)
-        (_pip_cu12 if layout == "pip-cu12" else _pip_cu13)(place)
     else:
-        raise LaneError(f"no layout {layout!r}; there are system, conda, pip-cu12, pip-cu13")
-    return Toolkit(layout, version, place.root)
+        nvidia = environment.site_packages / "nvidia"
+        library = environment.home / "Library"
+        places = {"conda": library, "pip-cu12": nvidia, "pip-cu13": nvidia / "cu13"}
+        root = environment.win(places[layout])
+    folders = LAYOUTS[layout]
+    major, minor = map(int, version.split("."))
+    full = f"{version}.{_BUILDS.get(version, '50')}"
 
+    def put(path: str, content: bytes | str) -> None:
+        host.place(rf"{root}\{path}", content)
 
-@dataclass(frozen=True)
-class _Place:
-    host: Host
-    root: str
-    version: str
-
-    @property
-    def major(self) -> int:
-        return int(self.version.partition(".")[0])
-
-    @property
-    def full(self) -> str:
-        return f"{self.version}.{_BUILDS.get(self.version, '50')}"
-
-    def files(self, contents: Mapping[str, bytes | str]) -> None:
-        for name, content in contents.items():
-            self.host.place(rf"{self.root}\{name}", content)
-
-    def program(self, path: str) -> None:
-        name = path.rpartition("\\")[2].removesuffix(".exe")
-        title = {"nvcc": "Cuda compiler driver", "ptxas": "Ptx optimizing assembler"}.get(
-            name, name
+    for program in folders.programs:
+        name = program.rpartition("\\")[2]
+        put(rf"{program}.exe", host.fakes.tool().read_bytes())
+        put(
+            rf"{program}.exe.--version.out",
+            f"{name}: NVIDIA (R) {_TITLES.get(name, name)}\r\n"
+            "Copyright (c) 2005-2025 NVIDIA Corporation\r\n"
+            f"Cuda compilation tools, release {version}, V{full}\r\n"
+            f"Build cuda_{version}.r{version}/compiler.0_0\r\n",
         )
-        self.host.place(rf"{self.root}\{path}", self.host.fakes.tool())
-        self.files(
-            {
-                rf"{path}.--version.out": f"{name}: NVIDIA (R) {title}\r\n"
-                "Copyright (c) 2005-2025 NVIDIA Corporation\r\n"
-                f"Cuda compilation tools, release {self.version}, V{self.full}\r\n"
-                f"Build cuda_{self.version}.r{self.version}/compiler.0_0\r\n",
-            }
-        )
-
-    def programs(self, folder: str, *names: str) -> None:
-        for name in names:
-            self.program(rf"{folder}\{name}.exe")
-
-    def headers(self, folder: str) -> None:
-        minor = int(self.version.partition(".")[2])
-        low, high = _MSC_LIMITS.get(self.major, (1910, 1960))
-        if (self.major, minor) >= (13, 2):
-            high = _MSC_LIMIT_OF_13_2
-        self.files(
-            {
-                rf"{folder}\cuda.h": f"#define CUDA_VERSION {self.major * 1000 + minor * 10}\n",
-                rf"{folder}\cuda_runtime.h": "/* stand-in */\n",
-                rf"{folder}\crt\host_config.h": (
-                    f"#if _MSC_VER < {low} || _MSC_VER >= {high}\n"
-                    "#error -- unsupported Microsoft Visual Studio version! Only the versions"
-                    " between 2017 and 2022 (inclusive) are supported!\n#endif\n"
-                ),
-            }
-        )
-
-    def libraries(self, folder: str) -> None:
-        for name in ("cuda.lib", "cudart.lib"):
-            self.files({rf"{folder}\{name}": b"!<arch>\n"})
-
-
-def _system(place: _Place) -> None:
-    place.programs("bin", "nvcc", "ptxas", "cuobjdump", "nvdisasm", "fatbinary")
-    place.programs(r"nvvm\bin", "cicc")
-    place.headers("include")
-    place.libraries(r"lib\x64")
-    runtime = f"cudart64_{'110' if place.major == 11 else place.major}.dll"
-    # CUDA 13 moved the 64-bit DLLs into a folder of their own
-    folder = "bin" if place.major < 13 else r"bin\x64"
-    parts = {name: {"name": name, "version": place.full} for name in ("cuda", "cuda_nvcc")}
-    place.files(
-        {
-            "version.json": json.dumps(parts, indent=3),
-            r"nvvm\libdevice\libdevice.10.bc": b"BC",
-            rf"{folder}\{runtime}": place.host.fakes.build_dll(runtime).read_bytes(),
-        }
+    low, high = _MSC_LIMITS.get(major, (1910, 1960))
+    if (major, minor) >= (13, 2):
+        high = _MSC_LIMIT_OF_13_2
+    put(rf"{folders.headers}\cuda.h", f"#define CUDA_VERSION {major * 1000 + minor * 10}\n")
+    put(rf"{folders.headers}\cuda_runtime.h", "/* stand-in */\n")
+    put(
+        rf"{folders.headers}\crt\host_config.h",
+        f"#if _MSC_VER < {low} || _MSC_VER >= {high}\n"
+        "#error -- unsupported Microsoft Visual Studio version! Only the versions"
+        " between 2017 and 2022 (inclusive) are supported!\n#endif\n",
     )
-
-
-def _conda(place: _Place) -> None:
-    """conda-forge's packages put lib files without a folder for the architecture."""
-    place.programs("bin", "nvcc", "ptxas")
-    place.headers("include")
-    place.libraries("lib")
-    place.files({r"nvvm\libdevice\libdevice.10.bc": b"BC"})
-
-
-def _pip_cu12(place: _Place) -> None:
-    place.program(r"cuda_nvcc\bin\ptxas.exe")
-    place.headers(r"cuda_runtime\include")
-    place.libraries(r"cuda_runtime\lib\x64")
-    runtime = "cudart64_12.dll"
-    place.files(
-        {
-            r"cuda_nvcc\nvvm\libdevice\libdevice.10.bc": b"BC",
-            rf"cuda_runtime\bin\{runtime}": place.host.fakes.build_dll(runtime).read_bytes(),
-        }
-    )
-
-
-def _pip_cu13(place: _Place) -> None:
-    place.programs("bin", "nvcc", "ptxas", "fatbinary", "nvlink")
-    place.headers("include")
-    place.libraries(r"lib\x64")
-    runtime = "cudart64_13.dll"
-    place.files({rf"bin\x86_64\{runtime}": place.host.fakes.build_dll(runtime).read_bytes()})
+    for name in ("cuda.lib", "cudart.lib"):
+        put(rf"{folders.libraries}\{name}", b"!<arch>\n")
+    if folders.libdevice:
+        put(rf"{folders.libdevice}\libdevice.10.bc", b"BC")
+    if folders.runtime:
+        dll = f"cudart64_{'110' if major == 11 else major}.dll"
+        # CUDA 13 moved the 64-bit DLLs into a folder of their own
+        below = r"\x64" if layout == "system" and major >= 13 else ""
+        put(rf"{folders.runtime}{below}\{dll}", host.fakes.build_dll(dll).read_bytes())
+    if layout == "system":
+        parts = {name: {"name": name, "version": full} for name in ("cuda", "cuda_nvcc")}
+        put("version.json", json.dumps(parts, indent=3))
+    return Toolkit(layout, version, root)

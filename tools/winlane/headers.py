@@ -1,4 +1,4 @@
-"""The C headers of CPython: this machine's, those of its distribution, or those of a build for uv.
+"""The Pythons of this Linux, and headers of CPython: here, of the distribution, or of uv's build.
 
 The embeddable distributions for Windows have none, and no package of an index carries any. They are
 the same on every system but for pyconfig.h, of which the lane has a Windows one.
@@ -6,19 +6,27 @@ the same on every system but for pyconfig.h, of which the lane has a Windows one
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
 from winlane.cache import Cache, fingerprint
-from winlane.errors import HeadersUnavailable, LaneError
-from winlane.linux_pythons import linux_headers
-from winlane.packages import find_uv
+from winlane.errors import HeadersUnavailable, LaneError, LaneUnavailable
 from winlane.resources import PYTHONS
 from winlane.wine import run, unpack_what_debian_has
 
 _RECIPE = "1"
+_OF_USERS = (
+    ".pyenv/versions/{0}.*/include/python{0}",
+    ".local/share/uv/python/cpython-{0}.*-linux-x86_64-gnu/include/python{0}",
+)
+# where services that build for others keep several
+_TOOLS = ("RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY")
 
 Source: TypeAlias = Callable[[Cache, str], Iterator[Path]]  # of a minor version: its Python.h
 
@@ -80,3 +88,52 @@ def _of_uv(store: Cache, version: str) -> Iterator[Path]:
     name = f"headers/uv-{version}-{fingerprint(_RECIPE, version)}"
     place = store.product(name, build, f"fetching CPython {version} of uv, for its headers")
     return place.glob(f"cpython-{version}.*/include/python{version}/Python.h")
+
+
+def linux_headers(version: str) -> Path | None:
+    """The header folder of a CPython of that minor version, the newest of several."""
+    return next((place for place in _places(version) if (place / "Python.h").exists()), None)
+
+
+def linux_python(version: str) -> Path | None:
+    """The interpreter that belongs to those headers."""
+    headers = linux_headers(version)
+    program = headers.parents[1] / "bin" / f"python{version}" if headers else None
+    return program if program and program.exists() else None
+
+
+def _places(version: str) -> Iterator[Path]:
+    for pattern in _OF_USERS:
+        yield from _newest_first(Path.home(), pattern.format(version))
+    for variable in _TOOLS:
+        if folder := os.environ.get(variable):
+            yield from _newest_first(
+                Path(folder), f"Python/{version}.*/x64/include/python{version}"
+            )
+    if sysconfig.get_python_version() == version:  # the one that runs this
+        yield Path(sys.base_prefix, "include", f"python{version}")
+    for base in ("/usr", "/usr/local"):
+        yield Path(base, "include", f"python{version}")
+
+
+def _newest_first(folder: Path, pattern: str) -> list[Path]:
+    return sorted(folder.glob(pattern), key=_patch_level, reverse=True)
+
+
+def _patch_level(include: Path) -> int:
+    """Of the version in the path: 9 for "3.12.9" and for "cpython-3.12.9-linux-x86_64-gnu"."""
+    parts = (part.removeprefix("cpython-") for part in reversed(include.parts))
+    full = next(part for part in parts if part.startswith("3."))
+    patch = full.split("-")[0].rpartition(".")[2]
+    return int(patch) if patch.isdigit() else -1
+
+
+def find_uv() -> str:
+    beside = Path(sys.executable).parent
+    for folder in (beside, Path(sysconfig.get_path("scripts"))):
+        if os.access(folder / "uv", os.X_OK):
+            return str(folder / "uv")
+    found = shutil.which("uv")
+    if not found:
+        raise LaneUnavailable("uv is missing: pip install uv")
+    return found

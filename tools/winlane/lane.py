@@ -15,12 +15,13 @@ from winlane import prefix, wine
 from winlane.cache import Cache
 from winlane.environment import Environment, Starter
 from winlane.errors import LaneError
+from winlane.headers import find_uv
 from winlane.kinds import Builder
 from winlane.mingw import Mingw
-from winlane.packages import Packages, find_uv
-from winlane.process import BASE_VARIABLES, Options, Result, Session, home_variables, merged
+from winlane.packages import Packages
+from winlane.process import Options, Result, Session, home_variables, merged
 from winlane.pythons import Pythons
-from winlane.resources import TOOL_PACKAGES, TOOL_PYTHON
+from winlane.resources import BASE_VARIABLES, TOOL_PACKAGES, TOOL_PYTHON
 from winlane.windows_paths import Drives
 
 if TYPE_CHECKING:

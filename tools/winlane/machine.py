@@ -17,9 +17,10 @@ from winlane.environment import Environment
 from winlane.fakes import Fakes
 from winlane.lane import Lane
 from winlane.microsoft import Microsoft
-from winlane.process import BASE_VARIABLES, Options, Result, Session, home_variables, merged
+from winlane.process import Options, Result, Session, home_variables, merged
 from winlane.pythons import distribution
 from winlane.registry import Registry
+from winlane.resources import BASE_VARIABLES
 from winlane.tool import tool_command
 from winlane.windows_paths import Drives
 

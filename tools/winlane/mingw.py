@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,14 @@ class Mingw:
             run(compiler, "-O2", "-s", *options, "-o", folder / name, source)
 
         return self.cache.product(f"built/{key}", build) / name
+
+    def import_library(self, library: Path, dll: str, functions: Iterable[str]) -> None:
+        definition = library.with_name(f"{library.name}.def")
+        definition.write_text(f'LIBRARY "{dll}"\nEXPORTS\n' + "".join(f"{f}\n" for f in functions))
+        # or its hundreds of temporary files lie in the current folder meanwhile
+        aside = ("--temp-prefix", library.with_suffix(""))
+        run(self.wine.mingw("dlltool"), *aside, "-d", definition, "-l", library)
+        definition.unlink()
 
     def program(self, source: Path, name: str) -> Path:
         return self.build(source, name, "-municode")

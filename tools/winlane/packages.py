@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
-import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from winlane.cache import Cache, fingerprint
-from winlane.errors import LaneUnavailable
-from winlane.linux_pythons import linux_python
+from winlane.headers import find_uv, linux_python
 from winlane.resources import WHEELS
 from winlane.wine import run
 
@@ -67,14 +64,3 @@ class Packages:
 
         name = f"wheels/{version}-{fingerprint(_RECIPE, version, *wanted)}"
         return self.cache.product(name, build, f"fetching wheels of {', '.join(wanted)}")
-
-
-def find_uv() -> str:
-    beside = Path(sys.executable).parent
-    for folder in (beside, Path(sysconfig.get_path("scripts"))):
-        if os.access(folder / "uv", os.X_OK):
-            return str(folder / "uv")
-    found = shutil.which("uv")
-    if not found:
-        raise LaneUnavailable("uv is missing: pip install uv")
-    return found

@@ -16,33 +16,6 @@ from winlane.errors import LaneError, TimedOut
 from winlane.windows_paths import Drives
 from winlane.wine import Wine
 
-# What a plain Windows 10 session has. PATH holds no Python and no compiler.
-BASE_VARIABLES: Mapping[str, str] = {
-    "ALLUSERSPROFILE": r"C:\ProgramData",
-    "CommonProgramFiles": r"C:\Program Files\Common Files",
-    "CommonProgramFiles(x86)": r"C:\Program Files (x86)\Common Files",
-    "CommonProgramW6432": r"C:\Program Files\Common Files",
-    "COMPUTERNAME": "LANE-PC",
-    "ComSpec": r"C:\windows\system32\cmd.exe",
-    "NUMBER_OF_PROCESSORS": "2",
-    "OS": "Windows_NT",
-    "Path": r"C:\windows\system32;C:\windows;C:\windows\system32\wbem",
-    "PATHEXT": ".COM;.EXE;.BAT;.CMD;.VBS;.VBE;.JS;.JSE;.WSF;.WSH;.MSC",
-    "PROCESSOR_ARCHITECTURE": "AMD64",
-    "PROCESSOR_IDENTIFIER": "Intel64 Family 6 Model 151 Stepping 2, GenuineIntel",
-    "ProgramData": r"C:\ProgramData",
-    "ProgramFiles": r"C:\Program Files",
-    "ProgramFiles(x86)": r"C:\Program Files (x86)",
-    "ProgramW6432": r"C:\Program Files",
-    "PUBLIC": r"C:\users\Public",
-    "SystemDrive": "C:",
-    "SystemRoot": r"C:\windows",
-    "USERDOMAIN": "LANE-PC",
-    "windir": r"C:\windows",
-    # the OpenMP library in torch's wheel asks for a NUMA call that Wine lacks
-    "KMP_AFFINITY": "disabled",
-}
-
 
 class Options(TypedDict, total=False):
     """Options of a start; `env` is merged over the session's, None removes a name.

@@ -21,6 +21,7 @@ import pefile
 from winlane.cache import Cache, fingerprint
 from winlane.errors import LaneError
 from winlane.headers import provide
+from winlane.mingw import Mingw
 from winlane.resources import HERE, PYTHONS, Distribution
 from winlane.wine import Wine, run
 
@@ -58,7 +59,10 @@ class Pythons:
             libs.mkdir()
             source = self.embedded(version)
             for stem in (f"python{python.compact}", "python3"):
-                self._import_library(source / f"{stem}.dll", libs / f"{stem}.lib")
+                with pefile.PE(str(source / f"{stem}.dll")) as image:
+                    symbols = [e.name.decode() for e in image.DIRECTORY_ENTRY_EXPORT.symbols]
+                mingw = Mingw(self.cache, self.wine)
+                mingw.import_library(libs / f"{stem}.lib", f"{stem}.dll", symbols)
 
         return self.cache.product(f"pythons/{python.full}-development-{key}", build)
 
@@ -80,15 +84,6 @@ class Pythons:
         shutil.rmtree(downloads)
         # from 3.12 on platform.py asks WMI through it, and Wine 8 ends the process there
         (folder / "_wmi.pyd").unlink(missing_ok=True)
-
-    def _import_library(self, dll: Path, library: Path) -> None:
-        definition = library.with_suffix(".def")
-        with pefile.PE(str(dll)) as image:
-            names = "".join(f"{e.name.decode()}\n" for e in image.DIRECTORY_ENTRY_EXPORT.symbols)
-        definition.write_text(f"LIBRARY {dll.name}\nEXPORTS\n{names}")
-        # or its hundreds of temporary files lie in the current folder meanwhile
-        aside = ("--temp-prefix", library.with_suffix(""))
-        run(self.wine.mingw("dlltool"), *aside, "-d", definition, "-l", library)
 
 
 def distribution(version: str) -> Distribution:

@@ -33,9 +33,6 @@ class Registry:
         """The key and all below it; nothing when it is not there."""
         self._waiting.append({"do": "delete", "key": key})
 
-    def delete_value(self, key: str, name: str) -> None:
-        self._waiting.append({"do": "unset", "key": key, "name": name})
-
     def protect(self, key: str) -> None:
         """Put `key` back after the test, whatever the programs under test do to it."""
         self._waiting.append({"do": "keep", "key": key})

@@ -34,3 +34,4 @@ WHEELS: dict[str, str] = dict(_DATA["wheels"])
 TOOL_PYTHON: str = _DATA["tool"]["python"]
 TOOL_PACKAGES: tuple[str, ...] = tuple(_DATA["tool"]["packages"])
 TRITON_OF_TORCH: dict[str, str] = dict(_DATA["triton-of-torch"])
+BASE_VARIABLES: dict[str, str] = dict(_DATA["variables"])

@@ -11,8 +11,10 @@ import csv
 import hashlib
 import io
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from winlane.environment import Environment
 from winlane.errors import LaneError
@@ -84,120 +86,99 @@ _CUDA_DLLS = {
 _TORCH_DLLS = ("c10.dll", "c10_cuda.dll", "torch_cpu.dll", "torch_cuda.dll", "torch_python.dll")
 
 
-def distribution(
-    environment: Environment,
-    name: str,
-    version: str,
-    *,
-    tag: str | None = None,
-    requires: Sequence[str] = (),
-    files: Mapping[str, bytes | str] | None = None,
-    installer: str = "pip",
-) -> Path:
-    """Any distribution; `files` by their place in site-packages. Returns the dist-info folder."""
-    info, contents = _contents(environment.version, name, version, tag, requires, files)
-    contents[f"{info}/INSTALLER"] = f"{installer}\n"
-    contents[f"{info}/RECORD"] = _record(info, contents)
-    for place, content in contents.items():
-        data = content.encode() if isinstance(content, str) else content
-        environment.replace(environment.site_packages / place, data)
-    return environment.site_packages / info
+@dataclass(frozen=True)
+class StandIn:
+    """A distribution; `files` by their place in site-packages, `tag` of the Python if None."""
 
+    name: str
+    version: str
+    tag: str | None = None
+    requires: tuple[str, ...] = ()
+    files: Mapping[str, bytes | str] = field(default_factory=dict)
+    installer: str = "pip"
 
-def wheel(
-    folder: Path,
-    python: str,
-    name: str,
-    version: str,
-    *,
-    tag: str | None = None,
-    requires: Sequence[str] = (),
-    files: Mapping[str, bytes | str] | None = None,
-) -> Path:
-    """The same as a wheel for Python "3.12", for indexes on the local disk."""
-    info, contents = _contents(python, name, version, tag, requires, files)
-    contents[f"{info}/RECORD"] = _record(info, contents)
-    tags = tag or _own_tag(python)
-    file = folder / f"{info.removesuffix('.dist-info')}-{tags}.whl"
-    with zipfile.ZipFile(file, "w") as archive:
+    @property
+    def stem(self) -> str:
+        return f"{self.name.replace('-', '_')}-{self.version}"
+
+    @property
+    def info(self) -> str:
+        return f"{self.stem}.dist-info"
+
+    def install(self, environment: Environment) -> Path:
+        """As the installer leaves it; the dist-info folder."""
+        contents = self._contents(environment.version)
+        contents[f"{self.info}/INSTALLER"] = f"{self.installer}\n".encode()
+        contents[f"{self.info}/RECORD"] = self._record(contents)
         for place, content in contents.items():
-            archive.writestr(place, content)
-    return file
+            environment.replace(environment.site_packages / place, content)
+        return environment.site_packages / self.info
+
+    def wheel(self, folder: Path, python: str) -> Path:
+        """The same as a wheel for Python "3.12", for indexes on the local disk."""
+        contents = self._contents(python)
+        contents[f"{self.info}/RECORD"] = self._record(contents)
+        file = folder / f"{self.stem}-{self._tag(python)}.whl"
+        with zipfile.ZipFile(file, "w") as archive:
+            for place, content in contents.items():
+                archive.writestr(place, content)
+        return file
+
+    def _tag(self, python: str) -> str:
+        compact = python.replace(".", "")
+        return self.tag or f"cp{compact}-cp{compact}-win_amd64"
+
+    def _contents(self, python: str) -> dict[str, bytes]:
+        """Every file but RECORD and INSTALLER."""
+        metadata = f"Metadata-Version: 2.1\nName: {self.name}\nVersion: {self.version}\n"
+        metadata += "".join(f"Requires-Dist: {each}\n" for each in self.requires)
+        texts = {
+            **self.files,
+            f"{self.info}/METADATA": metadata,
+            f"{self.info}/WHEEL": "Wheel-Version: 1.0\nGenerator: winlane stand-in\n"
+            f"Root-Is-Purelib: false\nTag: {self._tag(python)}\n",
+        }
+        return {p: t.encode() if isinstance(t, str) else t for p, t in texts.items()}
+
+    def _record(self, contents: Mapping[str, bytes]) -> bytes:
+        record = io.StringIO()
+        rows = csv.writer(record, lineterminator="\n")
+        for place, content in contents.items():
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode()
+            rows.writerow([place, f"sha256={digest.rstrip('=')}", len(content)])
+        rows.writerow([f"{self.info}/RECORD", "", ""])
+        return record.getvalue().encode()
 
 
-def _own_tag(python: str) -> str:
-    compact = python.replace(".", "")
-    return f"cp{compact}-cp{compact}-win_amd64"
+def distribution(environment: Environment, name: str, version: str, **more: Any) -> Path:
+    """Install any StandIn; the dist-info folder."""
+    return StandIn(name, version, **more).install(environment)
 
 
-def _contents(
-    python: str,
-    name: str,
-    version: str,
-    tag: str | None,
-    requires: Sequence[str],
-    files: Mapping[str, bytes | str] | None,
-) -> tuple[str, dict[str, bytes | str]]:
-    """The dist-info folder's name, and every file but RECORD and INSTALLER."""
-    info = f"{name.replace('-', '_')}-{version}.dist-info"
-    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-    metadata += "".join(f"Requires-Dist: {each}\n" for each in requires)
-    return info, {
-        **(files or {}),
-        f"{info}/METADATA": metadata,
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: winlane stand-in\nRoot-Is-Purelib: false\n"
-        f"Tag: {tag or _own_tag(python)}\n",
-    }
+def wheel(folder: Path, python: str, name: str, version: str, **more: Any) -> Path:
+    return StandIn(name, version, **more).wheel(folder, python)
 
 
-def _record(info: str, contents: Mapping[str, bytes | str]) -> str:
-    record = io.StringIO()
-    rows = csv.writer(record, lineterminator="\n")
-    for place, content in contents.items():
-        data = content.encode() if isinstance(content, str) else content
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
-        rows.writerow([place, f"sha256={digest}", len(data)])
-    rows.writerow([f"{info}/RECORD", "", ""])
-    return record.getvalue()
+def cuda_torch(environment: Environment, *about: Any, **more: Any) -> Path:
+    """Install the torch that `torch_for_cuda` describes."""
+    return torch_for_cuda(*about, **more).install(environment)
 
 
-def cuda_torch(
-    environment: Environment, fakes: Fakes, version: str, cuda: str, triton: str | None = None
-) -> Path:
+def cuda_torch_wheel(folder: Path, python: str, *about: Any) -> Path:
+    return torch_for_cuda(*about).wheel(folder, python)
+
+
+def torch_for_cuda(fakes: Fakes, version: str, cuda: str, triton: str | None = None) -> StandIn:
     """torch VERSION+cuXXX. `triton` is the specifier it asks for ("==3.5.1"), from torch's own
     metadata when left out."""
-    label, requires, files = _cuda_torch(fakes, version, cuda, triton)
-    return distribution(environment, "torch", label, requires=requires, files=files)
-
-
-def cuda_torch_wheel(folder: Path, python: str, fakes: Fakes, version: str, cuda: str) -> Path:
-    """The same as a wheel."""
-    label, requires, files = _cuda_torch(fakes, version, cuda, None)
-    return wheel(folder, python, "torch", label, requires=requires, files=files)
-
-
-def _cuda_torch(
-    fakes: Fakes, version: str, cuda: str, triton: str | None
-) -> tuple[str, tuple[str, ...], dict[str, bytes | str]]:
-    """Version with its label, requirements and files."""
     if triton is None:
         series = ".".join(version.split(".")[:2])
         triton = TRITON_OF_TORCH.get(version) or TRITON_OF_TORCH.get(series)
         if triton is None:
             raise LaneError(f"which Triton torch {version} asks for is not known: pass triton=")
     label = f"{version}+cu{cuda.replace('.', '')}"
-    major = int(cuda.partition(".")[0])
-    files: dict[str, bytes | str] = {
-        "torch/__init__.py": _TORCH,
-        "torch/_C.py": _TORCH_C,
-        "torch/cuda/__init__.py": _TORCH_CUDA,
-        "torch/version.py": (
-            f"__version__ = '{label}'\ndebug = False\ncuda = '{cuda}'\ngit_version = '{'0' * 40}'\n"
-            "hip = None\nxpu = None\n"
-        ),
-    }
-    for name in (*_TORCH_DLLS, *_CUDA_DLLS[major]):
-        files[f"torch/lib/{name}"] = fakes.build_dll(name).read_bytes()
+    dlls = (*_TORCH_DLLS, *_CUDA_DLLS[int(cuda.partition(".")[0])])
+    files = _torch_files(label, _TORCH_CUDA, cuda=cuda)
     requires = (
         "filelock",
         "typing-extensions>=4.10.0",
@@ -205,7 +186,20 @@ def _cuda_torch(
         "sympy>=1.13.3",
         f'triton{triton}; platform_system == "Linux" and platform_machine == "x86_64"',
     )
-    return label, requires, files
+    libraries = {f"torch/lib/{name}": fakes.build_dll(name).read_bytes() for name in dlls}
+    return StandIn("torch", label, requires=requires, files={**files, **libraries})
+
+
+def _torch_files(label: str, code: str, **platform: str) -> dict[str, str]:
+    """`code` is that of torch.cuda; `platform` the version of "cuda" or "hip"."""
+    known = {"debug": False, "cuda": None, "git_version": "0" * 40, "hip": None, "xpu": None}
+    version = {"__version__": label, **known, **platform}
+    return {
+        "torch/__init__.py": _TORCH,
+        "torch/_C.py": _TORCH_C,
+        "torch/cuda/__init__.py": code,
+        "torch/version.py": "".join(f"{name} = {value!r}\n" for name, value in version.items()),
+    }
 
 
 # What Triton's driver for AMD asks of torch, and torch of the rocm packages.
@@ -228,50 +222,33 @@ def rocm_torch(
     chip: str,
     version: str = "2.12.0",
     rocm: str = "7.13.0",
-    *,
-    clang: bool = True,
-    devel: bool = False,
 ) -> None:
     """torch VERSION+rocmROCM with torchvision, in AMD's parts for a chip, and the rocm packages."""
-    for name, (label, requires, files) in _rocm_set(chip, version, rocm).items():
-        distribution(environment, name, label, requires=requires, files=files)
+    for each in _rocm_set(chip, version, rocm):
+        each.install(environment)
     core = environment.site_packages / "_rocm_sdk_core"
     environment.replace(core / "bin" / "amdhip64_7.dll", fakes.amdhip64().read_bytes())
-    if clang:
-        program = core / "lib" / "llvm" / "bin" / "clang-cl.exe"
-        environment.replace(program, fakes.tool().read_bytes())
-    if devel:
-        distribution(environment, "rocm-sdk-devel", rocm)
+    program = core / "lib" / "llvm" / "bin" / "clang-cl.exe"
+    environment.replace(program, fakes.tool().read_bytes())
 
 
 def rocm_torch_wheels(
     folder: Path, python: str, chip: str, version: str = "2.12.0", rocm: str = "7.13.0"
 ) -> None:
     """The same as wheels, without what makes it load: for indexes on the local disk."""
-    for name, (label, requires, files) in _rocm_set(chip, version, rocm).items():
-        wheel(folder, python, name, label, requires=requires, files=files)
+    for each in _rocm_set(chip, version, rocm):
+        each.wheel(folder, python)
 
 
-def _rocm_set(
-    chip: str, version: str, rocm: str
-) -> dict[str, tuple[str, tuple[str, ...], dict[str, bytes | str]]]:
-    label, vision = f"{version}+rocm{rocm}", f"0.27.0+rocm{rocm}"
-    extra = f'extra == "device-{chip}"'
-    files: dict[str, bytes | str] = {
-        "torch/__init__.py": _TORCH,
-        "torch/_C.py": _TORCH_C,
-        "torch/cuda/__init__.py": _TORCH_HIP,
-        "torch/version.py": (
-            f"__version__ = '{label}'\ndebug = False\ncuda = None\ngit_version = '{'0' * 40}'\n"
-            f"hip = '{rocm}'\nxpu = None\n"
-        ),
-    }
-    part = f"amd-torch-device-{chip}"
-    return {
-        "torch": (label, (f"rocm[libraries]=={rocm}", f"{part}=={label}; {extra}"), files),
-        part: (label, (), {}),
-        "torchvision": (vision, (f"torch=={label}",), {"torchvision/__init__.py": ""}),
-        "rocm": (rocm, (), {"rocm_sdk/__init__.py": _ROCM_SDK.format(rocm=rocm)}),
-        "rocm-sdk-core": (rocm, (), {}),
-        f"rocm-sdk-device-{chip}": (rocm, (), {}),
-    }
+def _rocm_set(chip: str, version: str, rocm: str) -> tuple[StandIn, ...]:
+    label, part = f"{version}+rocm{rocm}", f"amd-torch-device-{chip}"
+    requires = (f"rocm[libraries]=={rocm}", f'{part}=={label}; extra == "device-{chip}"')
+    return (
+        StandIn("torch", label, None, requires, _torch_files(label, _TORCH_HIP, hip=rocm)),
+        StandIn(part, label),
+        StandIn("torchvision", f"0.27.0+rocm{rocm}", None, (f"torch=={label}",),
+                {"torchvision/__init__.py": ""}),
+        StandIn("rocm", rocm, files={"rocm_sdk/__init__.py": _ROCM_SDK.format(rocm=rocm)}),
+        StandIn("rocm-sdk-core", rocm),
+        StandIn(f"rocm-sdk-device-{chip}", rocm),
+    )  # fmt: skip

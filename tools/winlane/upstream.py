@@ -11,10 +11,12 @@ import json
 import shutil
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from tritonwin.support.download import RangedFile
 from winlane.cache import Cache, fingerprint
@@ -42,30 +44,35 @@ class Upstream:
 
         What is in there must be copied before it is changed.
         """
-        return self._sources(f"triton=={version}", python, _PLATFORMS)
+        return self.part(f"triton=={version}", python, _PLATFORMS, _wanted)
 
     def fork(self, version: str, python: str = "3.12") -> Path:
         """The same of `triton-windows`."""
-        return self._sources(f"triton-windows=={version}", python, ("win_amd64",))
+        return self.part(f"triton-windows=={version}", python, ("win_amd64",), _wanted)
 
-    def _sources(self, requirement: str, python: str, platforms: Sequence[str]) -> Path:
+    def part(
+        self, requirement: str, python: str, platforms: Sequence[str],
+        wanted: Callable[[str], bool], recipe: str = "",
+    ) -> Path:  # fmt: skip
+        """The wanted members of a wheel; `recipe` is the name of the choice."""
+
         def build(folder: Path) -> None:
             url = address(requirement, python, platforms, folder)
             with zipfile.ZipFile(remote(url)) as wheel:
-                for member in wheel.infolist():
-                    if _wanted(member.filename):
-                        wheel.extract(member, folder)
+                for member in filter(wanted, wheel.namelist()):
+                    wheel.extract(member, folder)
 
-        key = fingerprint(_RECIPE, requirement, python, *sorted(_SUFFIXES))
-        return self.cache.product(
-            f"upstream/{requirement.replace('==', '-')}-{key}",
-            build,
-            f"fetching the sources of {requirement}",
+        key = fingerprint(
+            _RECIPE, requirement, python, *([recipe] if recipe else sorted(_SUFFIXES))
         )
+        name = f"upstream/{requirement.replace('==', '-')}-{key}"
+        return self.cache.product(name, build, f"fetching the sources of {requirement}")
 
 
 def remote(url: str) -> BinaryIO:
-    """A wheel on a server, of which the read parts alone are fetched."""
+    """A wheel on a server, of which the read parts alone are fetched, or in a folder of pip's."""
+    if url.startswith("file:"):
+        return Path(url2pathname(urlsplit(url).path)).open("rb")
     # a zip's reader wants as many bytes as it asked for
     return io.BufferedReader(RangedFile(url, most=2**30, timeout=600), 2**18)
 

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from winlane.cache import Cache, fingerprint
+from winlane.cache import fingerprint
 from winlane.mingw import Mingw
-from winlane.wine import Wine, run
+from winlane.wine import run
 
 _HERE = Path(__file__).resolve().parent
 
 
-@dataclass(frozen=True)
-class Fakes:
-    cache: Cache
-    wine: Wine
-
+class Fakes(Mingw):
     def nvcuda(self) -> Path:
-        return Mingw(self.cache, self.wine).dll(_HERE / "nvcuda.c", "nvcuda.dll")
+        return self.dll(_HERE / "nvcuda.c", "nvcuda.dll")
 
     def amdhip64(self) -> Path:
-        return Mingw(self.cache, self.wine).dll(_HERE / "amdhip64.c", "amdhip64_6.dll")
+        return self.dll(_HERE / "amdhip64.c", "amdhip64_6.dll")
 
     def nvml(self) -> Path:
-        return Mingw(self.cache, self.wine).dll(_HERE / "nvml.c", "nvml.dll")
+        return self.dll(_HERE / "nvml.c", "nvml.dll")
 
     def tool(self) -> Path:
         """Any console program; see tool.c for the files beside it that steer it."""
-        return Mingw(self.cache, self.wine).program(_HERE / "tool.c", "tool.exe")
+        return self.program(_HERE / "tool.c", "tool.exe")
 
     def vswhere(self) -> Path:
         """Answers from the folder vswhere.exe.d beside it; see vswhere.c."""
-        return Mingw(self.cache, self.wine).program(_HERE / "vswhere.c", "vswhere.exe")
+        return self.program(_HERE / "vswhere.c", "vswhere.exe")
 
     def build_dll(
         self,
@@ -54,18 +49,13 @@ class Fakes:
             sources = folder / "sources"
             sources.mkdir()
             inputs = [_source(sources, exports, wanted)]
-            inputs += [self._import_library(sources, dll, each) for dll, each in wanted.items()]
+            for dll, functions in wanted.items():
+                inputs.append(sources / f"lib{dll}.a")
+                self.import_library(inputs[-1], dll, functions)
             run(self.wine.mingw("gcc-win32"), "-O2", "-s", "-shared", "-o", folder / name, *inputs)
             shutil.rmtree(sources)
 
         return self.cache.product(f"fakes/{key}", build) / name
-
-    def _import_library(self, folder: Path, dll: str, functions: Sequence[str]) -> Path:
-        definition = folder / f"{dll}.def"
-        definition.write_text(f'LIBRARY "{dll}"\nEXPORTS\n' + "".join(f"{f}\n" for f in functions))
-        library = folder / f"lib{dll}.a"
-        run(self.wine.mingw("dlltool"), "-d", definition, "-l", library)
-        return library
 
 
 def _source(folder: Path, exports: Sequence[str], imports: Mapping[str, Sequence[str]]) -> Path:

@@ -2,13 +2,14 @@
 
     python -I registry.py STEPS.json ANSWER.json
 
-A step is {"do": "set" | "unset" | "delete" | "keep" | "restore" | "read", "key": "HKLM\\..."}
+A step is {"do": "set" | "delete" | "keep" | "restore" | "read", "key": "HKLM\\..."}
 and more. The answer holds "undo", the steps that restore what was there (last change first), and
 "read", one entry for each read step.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import winreg
@@ -60,90 +61,56 @@ def snapshot(key: str, *, deep: bool = True) -> Tree | None:
 
 
 def delete(key: str) -> None:
-    root, path = split(key)
-    try:
-        handle = winreg.OpenKey(root, path, 0, ALL)
-    except FileNotFoundError:
-        return
-    with handle:
-        names = [winreg.EnumKey(handle, i) for i in range(winreg.QueryInfoKey(handle)[0])]
-    for name in names:
+    for name in (snapshot(key, deep=False) or {"keys": ()})["keys"]:
         delete(f"{key}\\{name}")
-    winreg.DeleteKey(root, path)
-
-
-def create(key: str, tree: Tree) -> None:
     root, path = split(key)
-    with winreg.CreateKey(root, path) as handle:
-        for name, value, kind in tree["values"]:
-            winreg.SetValueEx(handle, name, 0, kind, unpack(value))
-    for name, below in tree["keys"].items():
-        create(f"{key}\\{name}", below)
+    with contextlib.suppress(FileNotFoundError):
+        winreg.DeleteKey(root, path)
 
 
 def restore(key: str, tree: Tree | None) -> None:
-    delete(key)
-    if tree is not None:
-        create(key, tree)
+    """Make `key` what `tree` says; of keys below without a snapshot, only that they are there."""
+    if tree is None:
+        delete(key)
+        return
+    root, path = split(key)
+    with winreg.CreateKeyEx(root, path, 0, ALL) as handle:
+        now = snapshot(key, deep=False) or tree
+        for name in {name for name, _, _ in now["values"]} - {
+            name for name, _, _ in tree["values"]
+        }:
+            winreg.DeleteValue(handle, name)
+        for name, value, kind in tree["values"]:
+            winreg.SetValueEx(handle, name, 0, kind, unpack(value))
+    for name in now["keys"].keys() - tree["keys"].keys():
+        delete(f"{key}\\{name}")
+    for name, below in tree["keys"].items():
+        if below is not None:
+            restore(f"{key}\\{name}", below)
 
 
-def topmost_missing(key: str) -> str | None:
+def remembered(key: str, *, deep: bool) -> Step:
+    """The step that restores `key`, or takes away the topmost key above it that is missing."""
     parts = key.split("\\")
     for end in range(2, len(parts) + 1):
         above = "\\".join(parts[:end])
-        root, path = split(above)
-        try:
-            winreg.OpenKey(root, path).Close()
-        except FileNotFoundError:
-            return above
-    return None
-
-
-def undo_of_value(key: str, name: str) -> Step:
-    """The step that restores one value of an existing key."""
-    root, path = split(key)
-    with winreg.OpenKey(root, path) as handle:
-        try:
-            value, kind = winreg.QueryValueEx(handle, name)
-        except FileNotFoundError:
-            return {"do": "unset", "key": key, "name": name}
-    return {"do": "set", "key": key, "name": name, "value": pack(value), "kind": kind}
-
-
-def change_value(step: Step, undo: list[Step]) -> None:
-    key, name = step["key"], step["name"]
-    missing = topmost_missing(key)
-    if missing is None:
-        undo.append(undo_of_value(key, name))
-    elif step["do"] == "unset":
-        return
-    else:
-        undo.append({"do": "restore", "key": missing, "tree": None})
-    root, path = split(key)
-    with winreg.CreateKey(root, path) as handle:
-        if step["do"] == "set":
-            kind = step["kind"]
-            kind = getattr(winreg, kind) if isinstance(kind, str) else kind
-            winreg.SetValueEx(handle, name, 0, kind, unpack(step["value"]))
-        elif undo[-1]["do"] == "set":
-            winreg.DeleteValue(handle, name)
-
-
-def keep(key: str, undo: list[Step]) -> None:
-    missing = topmost_missing(key)
-    tree = None if missing else snapshot(key)
-    undo.append({"do": "restore", "key": missing or key, "tree": tree})
+        if snapshot(above, deep=False) is None:
+            return {"do": "restore", "key": above, "tree": None}
+    return {"do": "restore", "key": key, "tree": snapshot(key, deep=deep)}
 
 
 def carry_out(step: Step, undo: list[Step], read: list[Tree | None]) -> None:
     key = step["key"]
+    if step["do"] in ("set", "keep", "delete"):
+        undo.append(remembered(key, deep=step["do"] != "set"))
     match step["do"]:
-        case "set" | "unset":
-            change_value(step, undo)
-        case "keep":
-            keep(key, undo)
+        case "set":
+            kind = step["kind"]
+            kind = getattr(winreg, kind) if isinstance(kind, str) else kind
+            root, path = split(key)
+            with winreg.CreateKey(root, path) as handle:
+                winreg.SetValueEx(handle, step["name"], 0, kind, unpack(step["value"]))
         case "delete":
-            keep(key, undo)
             delete(key)
         case "restore":
             restore(key, step["tree"])
