@@ -47,6 +47,36 @@ def test_the_first_answer_and_its_remedy(text: str, row: dict[str, Any]) -> None
     assert not [t for t in said if NVIDIAS.search(t)]
 
 
+# the texts of every problem's signatures
+TEXTS = [
+    text
+    for file in sorted((Path(__file__).parent / "signatures").glob("*.toml"))
+    for kinds in toml.loads(file.read_text("utf-8")).values()
+    for kind, texts in kinds.items()
+    if kind != "near"
+    for text in texts
+    if not re.search(r"GeForce|Quadro|NVIDIA [AH]\d|TITAN|[RG]TX", text)
+]
+OF_NVIDIA = re.compile(
+    r"whl/cu\d|nvidia-smi|(?<!No )(?:install|update)[^.\n]{0,40}NVIDIA driver|"
+    r"install (?:the|a) [^.\n]{0,20}toolkit|uninstall -y torch\b",
+    re.IGNORECASE,
+)
+OUR_TRITON = re.compile(r"pip install[^\n]*triton-windows|\b[Ii]nstall (?:the )?triton-windows")
+
+
+@pytest.mark.parametrize("card", ["rx7900", "zluda", "arc"])
+def test_whatever_fails_no_advice_is_for_another_makers_card(card: str) -> None:
+    found = set()
+    for text in TEXTS:
+        for problem in explain_lines((TABLE["banners"][card] + text).split("\n")).problems:
+            said = (*score_corpus.advice(problem), *score_corpus.asked(problem))
+            wrong = [s for s in said if OF_NVIDIA.search(s)]
+            wrong += [s for s in said if card != "rx7900" and OUR_TRITON.search(s)]
+            found |= {(problem.id, s) for s in wrong if "Do not" not in s}
+    assert found == set()
+
+
 @pytest.mark.parametrize("text", [*TABLE["banners"].values(), *TABLE["quiet"]["texts"]])
 def test_nothing_is_said_of_a_card_that_works_or_is_not_there(text: str) -> None:
     problems = explain_lines(text.split("\n")).problems

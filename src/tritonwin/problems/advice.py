@@ -98,6 +98,42 @@ replaced, install the same torch again from its index for Intel GPUs, which brin
     ),
 )
 
+_OF_ZLUDA = Advice(
+    summary="""
+    Keep the Triton that the program brings for ZLUDA, or let the program install it again: other
+    releases for Windows are not made for it. It compiles with the HIP SDK's clang, which needs
+    Visual Studio's C++ Build Tools and a Windows SDK. Or do without Triton: no torch.compile, no
+    SageAttention, no FlashAttention. Or leave ZLUDA: from RX 5000 on AMD's own ROCm torch for
+    Windows[, from {amd_index},] serves the card, with a Triton.
+    """
+)
+_FOR_INTEL = Advice(
+    summary="""
+    Install torch, torchvision and torchaudio from PyTorch's index for Intel
+    GPUs[, {torch_index}/xpu], which brings Intel's own Triton along. Other releases of Triton for
+    Windows have no part for Intel's cards.
+    """
+)
+_FOR_AMD = Advice(
+    summary="""
+    Install torch, torchvision and torchaudio of one release from AMD's own index for
+    Windows[, {amd_index},] with the part for the card's chip, such as torch[device-gfx1100] for an
+    RX 7900. Then install triton-windows 3.6.0.post25 or newer. Nothing of NVIDIA's is needed.
+    """,
+    commands=(
+        (
+            '{python} -m pip install -U --index-url "{amd_index}" "torch[device-{amd_chip}]"'
+            ' "torchvision[device-{amd_chip}]" torchaudio'
+        ),
+    ),
+)
+_FOR_OLDER_AMD = Advice(
+    summary="""
+    Use torch through DirectML (torch-directml, which needs torch 2.4.1 and Python 3.12 or older) or
+    a program that brings ZLUDA, and leave out Triton: AMD has no torch for Windows for this card.
+    """
+)
+
 _NAME = re.compile(r"\{([a-z_]+)\}")
 
 # A piece of a sentence that is left out where its value is not known.
@@ -171,11 +207,32 @@ def _variant(entry: Entry, facts: Facts) -> Advice:
     """
     meets = (each for each in entry.remedies if _meets(each, facts))
     advice = next(meets, entry.remedy)
-    others = value_of("torch_build", facts) == "xpu" and "xpu" not in advice.when.torch_build
-    if others and _installs_triton(entry, advice):
-        return _OF_XPU
+    if other := _of_another_maker(entry, advice, facts):
+        return other
     installs = FORK in advice.summary and any("{triton_spec}" in c for c in advice.commands)
     return advice if facts.windows or not installs else _OF_LINUX
+
+
+def _of_another_maker(entry: Entry, advice: Advice, facts: Facts) -> Advice | None:
+    """The advice instead of one for NVIDIA's cards or for a Triton that another maker replaces."""
+    build, amds = value_of("torch_build", facts), value_of("amd", facts)
+    when = advice.when
+    triton = _installs_triton(entry, advice)
+    torch = any("{cuda_tag}" in command for command in advice.commands)
+    if when.amd or not (triton or torch) or any("/xpu" in text for text in advice.commands):
+        return None
+    if amds == "zluda":
+        return _OF_ZLUDA
+    if when.vendor:
+        return None
+    if build == "xpu" and "xpu" not in when.torch_build and triton:
+        return _OF_XPU
+    vendor = value_of("vendor", facts)
+    if vendor == "intel" and "xpu" not in when.torch_build:
+        return _FOR_INTEL
+    if vendor == "amd" and torch:
+        return _FOR_OLDER_AMD if amds == "older" else _FOR_AMD
+    return None
 
 
 def _due(commands: tuple[str, ...], finding: Finding, facts: Facts) -> tuple[str, ...]:
@@ -217,6 +274,8 @@ def _question(
     missing = advice.question or _missing(advice.commands, values)
     asked = missing if finding.certainty == "certain" else entry.question or missing
     if asked is None or (asked.command.startswith(_CARD) and _not_nvidia(facts)):
+        return None
+    if not facts.windows and asked.command.startswith(_OF_WINDOWS):
         return None
     if not _of_this_system(asked.text, facts):
         return None
