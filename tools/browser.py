@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -26,36 +26,45 @@ PACKAGES = (
     "libopenh264-7", "libopenjp2-7", "libopus0", "libpulse0", "libsndfile1", "libvorbis0a",
     "libvorbisenc2", "libxnvctrl0",
 )  # fmt: skip
+_PROGRAM = Path("usr/lib/chromium/chromium-headless-shell")
 _LIBRARIES = Path("usr/lib/x86_64-linux-gnu")
 _LIMIT = 180_000  # milliseconds for an answer; a busy machine takes long to start a browser
 
 
-def provide(cache: Cache | None = None) -> Path:
-    """The unpacked packages.
+def provide() -> Path:
+    """The unpacked packages of Chromium.
 
     Raises:
         LaneUnavailable: they cannot be had here, or a library that they need is missing.
     """
-    cache = cache or Cache.open()
-    name = f"browser-{fingerprint(*PACKAGES)}"
+    return unpacked(PACKAGES, _PROGRAM, _variables, "a headless Chromium (about 100 MB)")
+
+
+def unpacked(
+    packages: Sequence[str],
+    program: Path,
+    variables: Callable[[Path], dict[str, str]],
+    about: str,
+) -> Path:
+    """The packages of a browser, unpacked once into the lane's cache.
+
+    Args:
+        program: its place among them; `variables` are those that it is started with.
+
+    Raises:
+        LaneUnavailable: they cannot be had here, or a library that they need is missing.
+    """
+    cache, name = Cache.open(), f"browser-{fingerprint(*packages)}"
     if not (cache.root / name).exists():
         require_debian()
-
-    def unpack(folder: Path) -> None:
-        unpack_debian(folder, PACKAGES)
-
-    tree = cache.product(name, unpack, "fetching a headless Chromium (about 100 MB)")
-    listed = run("ldd", _program(tree), check=False, env=_variables(tree)).stdout.splitlines()
+    tree = cache.product(name, lambda folder: unpack_debian(folder, packages), f"fetching {about}")
+    listed = run("ldd", tree / program, check=False, env=variables(tree)).stdout.splitlines()
     missing = [line.split()[0] for line in listed if "not found" in line]
     if missing:
         raise LaneUnavailable(
             f"this system lacks libraries of the headless browser: {', '.join(missing)}"
         )
     return tree
-
-
-def _program(tree: Path) -> Path:
-    return tree / "usr/lib/chromium/chromium-headless-shell"
 
 
 def _variables(tree: Path) -> dict[str, str]:
@@ -165,7 +174,7 @@ def started(tree: Path) -> Iterator[Browser]:
 
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            executable_path=_program(tree), env={**_variables(tree)}, timeout=_LIMIT,
+            executable_path=tree / _PROGRAM, env={**_variables(tree)}, timeout=_LIMIT,
             chromium_sandbox=False,
         )  # fmt: skip
         yield Browser(chromium)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import firefox
 import pytest
 from browser import Browser, Page, Scheme
 from fix_world import World
@@ -73,6 +74,31 @@ def test_from_the_problem_to_the_proof_and_back(
     assert {url.split("/")[2] for url in page.requests} == {front.origin.removeprefix("http://")}
     assert [e for e in page.errors if "favicon" not in e] == []
     chromium.close(page)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "light"), (DESK, "dark")])
+def test_in_firefox(front: Front, world: World, pictures: Path, width: int, scheme: Scheme) -> None:
+    before = tree_hash(world.root)
+    with firefox.opened(front.address, width=width, scheme=scheme) as page:
+        for text, button in (
+            ("will not work here", "Repair: show the plan"),
+            ("Make these changes?", "Do it"),
+            ("Proven: it works now.", "Undo it"),
+            ("Undo this?", "Do it"),
+            ("Everything is as it was before.", ""),
+        ):
+            page.until(TEXT.format(text))
+            if button == "Do it":
+                assert page.value("document.activeElement.textContent") == text
+            wide = page.value("[innerWidth, document.documentElement.scrollWidth]")
+            assert wide[1] <= wide[0], text
+            name = text.split()[0].strip(":").lower()
+            page.screenshot(pictures / f"firefox-{name}-{width}-{scheme}.png")
+            if button:
+                page.press(button)
+        dark = page.value("matchMedia('(prefers-color-scheme: dark)').matches")
+        assert dark == (scheme == "dark")
+    assert tree_hash(world.root) == before
 
 
 def test_with_the_keyboard_alone(chromium: Browser, front: Front, world: World) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import browser
+import firefox
 import pytest
-from browser import Browser
+from browser import Page
 from faults import Fault
 from pages import serving
 from repairs import Repair
@@ -67,43 +69,51 @@ def test_the_other_calls(repair: Repair) -> None:
     repair.give_back(())
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser.started(browser.provide()) as ready:
-        yield ready
+@contextmanager
+def in_chromium(address: str) -> Iterator[Page]:
+    with browser.started(browser.provide()) as chromium:
+        page = chromium.open(address, width=1000)
+        yield page
+        chromium.close(page)
+
+
+def in_firefox(address: str) -> AbstractContextManager[Page]:
+    return firefox.opened(address, width=1000)
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("shown", [in_chromium, in_firefox])
 def test_the_same_in_a_browser(
-    repair: Repair, chromium: Browser, tmp_path_factory: pytest.TempPathFactory
+    repair: Repair,
+    shown: Callable[[str], AbstractContextManager[Page]],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """A start as a double click makes it, but for the options; the page is closed at the end."""
     pictures = Path(os.environ.get("TRITONWIN_PICTURES") or tmp_path_factory.mktemp("pictures"))
     with serving(repair.seed.machine, words_of(repair)) as (client, program):
-        page = chromium.open(client.home, width=1000)
-        for number, (text, button) in enumerate(
-            (
-                ("will not work here", "Repair: show the plan"),
-                ("Make these changes?", "Do it"),
-                ("Proven: it works now.", ""),
-                ("should work here", ""),
-                ("", "Prove it"),
-                ("Not proven.", ""),
-                ("applied", ""),
-                ("", "Undo ..."),
-                ("Undo this?", "Do it"),
-                ("Everything is as it was before.", ""),
-            )
-        ):
-            if text:
-                page.until(f"document.body.innerText.includes({text!r})", LIMIT)
-                page.screenshot(pictures / f"ui-{number}-light.png")
-            if link := {2: "What is wrong now", 5: "Past changes"}.get(number):
-                page.value(f"[...document.links].find(a => a.textContent == {link!r}).click()")
-            if button:
-                page.press(button)
-        assert page.errors == [], page.errors
-        chromium.close(page)
+        with shown(client.home) as page:
+            for number, (text, button) in enumerate(
+                (
+                    ("will not work here", "Repair: show the plan"),
+                    ("Make these changes?", "Do it"),
+                    ("Proven: it works now.", ""),
+                    ("should work here", ""),
+                    ("", "Prove it"),
+                    ("Not proven.", ""),
+                    ("applied", ""),
+                    ("", "Undo ..."),
+                    ("Undo this?", "Do it"),
+                    ("Everything is as it was before.", ""),
+                )
+            ):
+                if text:
+                    page.until(f"document.body.innerText.includes({text!r})", LIMIT)
+                    page.screenshot(pictures / f"ui-{number}-{shown.__name__}.png")
+                if link := {2: "What is wrong now", 5: "Past changes"}.get(number):
+                    page.value(f"[...document.links].find(a => a.textContent == {link!r}).click()")
+                if button:
+                    page.press(button)
+            assert page.errors == [], page.errors
         assert program.wait(60) == 0
     repair.give_back(())
 
