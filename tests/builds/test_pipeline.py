@@ -21,7 +21,7 @@ from tritonwin.build.plan import BuildPlan, BuildSource
 from tritonwin.build.runner import make
 from tritonwin.build.wheel import read_info
 from tritonwin.errors import UserError
-from tritonwin.journal.lock import TargetBusyError, locked
+from tritonwin.journal.store import TargetBusyError, locked
 from tritonwin.journal.tree import file_hash
 from tritonwin.system.files import paths_in
 from tritonwin.system.process import run

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Literal
 
-from tritonwin.build import git, ninja
+from tritonwin.build import ninja
 from tritonwin.build.plan import BuildPlan, Layout, Toolkit
+from tritonwin.build.source import GIT_VARIABLES
 from tritonwin.errors import UserError
 from tritonwin.facts.toolchain.msvc import capture
 from tritonwin.system import shells
@@ -43,7 +44,7 @@ _CLEARED_ON_WINDOWS = ("CC", "CXX")  # torch and setuptools shall take the captu
 # read by every cl and link, also by the cl inside nvcc, where cudafe++ ends with 0xC0000409
 _OF_TOOLS = ("CL", "_CL_", "LINK", "_LINK_")
 _OF_PYTHON = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
-NEVER = (*_OF_TOOLS, *_OF_PYTHON, *git.VARIABLES)
+NEVER = (*_OF_TOOLS, *_OF_PYTHON, *GIT_VARIABLES)
 # 2020-01-01: a wheel depends on its sources, not on the hour at which it was made
 _EPOCH = "1577836800"
 Shell = Literal["cmd", "sh"]

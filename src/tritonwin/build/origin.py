@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tritonwin.build import git
 from tritonwin.build.copying import NOT_COPIED
 from tritonwin.build.order import Request
 from tritonwin.build.plan import BuildSource
 from tritonwin.build.recipe import Recipe, SourceRelease
+from tritonwin.build.source import NO_GIT, refuse_secrets
 from tritonwin.errors import UserError
 from tritonwin.support.addresses import without_secrets
 from tritonwin.support.matrix import wanted_series
@@ -77,7 +77,7 @@ def _tell(origin: SourceOrigin, request: Request) -> None:
     notes.because("git", needed, _GIT_REASONS[source.kind], "--source")
     git_is_here = request.machine.elsewhere or request.host.executables("git")
     if source.kind == "git" and not git_is_here:
-        notes.refuse(*git.NOT_FOUND)
+        notes.refuse(*NO_GIT)
     if source.kind == "folder":
         folder = Path(source.location)
         empty = [s for s in request.recipe.submodules if not any((folder / s).glob("*"))]
@@ -162,7 +162,7 @@ def _named(request: Request, named: str) -> SourceOrigin:
         known = recipe.release(version)
         return SourceOrigin(version=version, source=source, release=known, why=why)
     if address:
-        git.refuse_secrets(named)
+        refuse_secrets(named)
         if urlsplit(named).path.endswith(_ARCHIVE):
             raise UserError(
                 f"no hash is known for {named}", "Fetch it by hand and give the file: --source FILE"

@@ -23,7 +23,7 @@ from tritonwin.build.source import BuildContext
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.disk import discard, is_real_folder
-from tritonwin.journal.lock import locked
+from tritonwin.journal.store import locked
 from tritonwin.problems.explain import explain_stream
 from tritonwin.system.codec import from_json, parse, to_json
 from tritonwin.system.files import is_file, paths_in, read_text, replace_whole

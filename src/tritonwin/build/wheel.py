@@ -90,27 +90,22 @@ def _copy(
 ) -> None:
     """Copy the members: `NAME-OLD.dist-info` and `NAME-OLD.data` become `NAME-NEW...`."""
     old, new = folders
-    record: list[str] = []
-    last = f"{new}.dist-info/RECORD"
-    for member in source.infolist():
+    record, last = "", f"{new}.dist-info/RECORD"
+    # RECORD, which lists the others, comes last
+    for member in sorted(source.infolist(), key=lambda m: m.filename == f"{old}.dist-info/RECORD"):
         content = source.read(member)
         moved = member.filename.startswith((f"{old}.dist-info/", f"{old}.data/"))
         name = new + member.filename[len(old) :] if moved else member.filename
         if name == f"{new}.dist-info/METADATA":
             content = b"".join(_with_version(content, version))
-        if name != last:
-            _write(target, member, name, content)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=")
-            record.append(f"{name},sha256={digest.decode()},{len(content)}")
-    lines = "\n".join([*record, f"{last},,"]) + "\n"
-    _write(target, source.getinfo(f"{old}.dist-info/RECORD"), last, lines.encode())
-
-
-def _write(target: zipfile.ZipFile, like: zipfile.ZipInfo, name: str, content: bytes) -> None:
-    info = zipfile.ZipInfo(name, like.date_time)
-    info.external_attr = like.external_attr
-    info.compress_type = zipfile.ZIP_DEFLATED
-    target.writestr(info, content)
+        if name == last:
+            content = f"{record}{last},,\n".encode()
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        record += f"{name},sha256={digest},{len(content)}\n"
+        info = zipfile.ZipInfo(name, member.date_time)
+        info.external_attr = member.external_attr
+        info.compress_type = zipfile.ZIP_DEFLATED
+        target.writestr(info, content)
 
 
 def _with_version(metadata: bytes, version: str) -> Iterator[bytes]:

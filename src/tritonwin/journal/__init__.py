@@ -16,10 +16,9 @@ from tritonwin.journal.backwards import Conflict
 from tritonwin.journal.disk import JournalError
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.journal import Journal
-from tritonwin.journal.lock import TargetBusyError
 from tritonwin.journal.records import Header, State
 from tritonwin.journal.registry import RegistryValue
-from tritonwin.journal.store import Store
+from tritonwin.journal.store import Store, TargetBusyError
 from tritonwin.journal.undo import UndoReport, preview, undo
 
 __all__ = [

@@ -21,12 +21,14 @@ from tritonwin.problems.records import Action
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.installed import (
     Removal,
+    in_wheel,
+    laid_out,
     leave_to_conda,
     lock_note,
     of_the_base,
     removal,
+    replaced,
 )
-from tritonwin.remedies.placing import in_wheel, laid_out, replaced
 from tritonwin.remedies.plan import (
     BuildWheel,
     CannotRemedyError,
@@ -154,17 +156,22 @@ def _prefix(target: Interpreter) -> Path:
 
 
 def plan_remove(context: PlanContext, *, distribution: str) -> RemoveDistribution:
-    name = canonicalize_name(distribution)
-    found = _installed(context.facts, name)
+    return remove_change(distribution, context.facts)
+
+
+def remove_change(distribution: str, facts: Facts) -> RemoveDistribution:
+    """The change that takes a distribution away; raises CannotRemedyError where there is none."""
+    name, target = canonicalize_name(distribution), target_to_change(facts)
+    found = _installed(facts, name)
     if not found:
         raise CannotRemedyError(f"{name} is not installed")
-    going = removable(found, context.target)
+    going = removable(found, target)
     return RemoveDistribution(
         distribution=name,
         what=f"remove {name} {found[0].version}",
         removes=tuple(each.location for each in found),
         stays=tuple(map(str, going.stays)),
-        admin=context.target.writable is False,
+        admin=target.writable is False,
     )
 
 

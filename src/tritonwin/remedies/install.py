@@ -13,8 +13,8 @@ from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.facts.target import deep_import
 from tritonwin.journal import Store
 from tritonwin.remedies.apply import apply_plan, clear_unfinished
-from tritonwin.remedies.context import Agree, OnEvent, PlanContext, ignore
-from tritonwin.remedies.distributions import install_change, plan_remove
+from tritonwin.remedies.context import Agree, OnEvent, ignore
+from tritonwin.remedies.distributions import install_change, remove_change
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, target_to_change
 from tritonwin.remedies.records import (
     AgreedEvent,
@@ -29,7 +29,6 @@ from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.packages import FORK, module_of
 from tritonwin.support.pip import Pip
 from tritonwin.support.wheel_choice import InstallStatus
-from tritonwin.system.host import Host
 from tritonwin.system.shells import word
 
 
@@ -116,13 +115,6 @@ def _planned(
         ),
         say=lambda text: on_event(StepEvent(text=text)),
     )
-    context = PlanContext(
-        facts=facts,
-        host=Host.this_machine(),
-        pip=pip,
-        sources=lambda: sources,
-        offline=options.offline,
-    )
     found = install_plan.plan(
         facts,
         options.requests,
@@ -141,18 +133,18 @@ def _planned(
         notes=found.notes,
         plan=Plan(
             target=found.target or "",
-            changes=_changes(found, context) if found.complete and found.downloads else (),
+            changes=_changes(found, facts) if found.complete and found.downloads else (),
         ),
     )
 
 
-def _changes(found: InstallPlan, context: PlanContext) -> tuple[Change, ...]:
+def _changes(found: InstallPlan, facts: Facts) -> tuple[Change, ...]:
     asked = ", ".join(choice.request for choice in found.choices)
-    install = replace(install_change(found.downloads, context.facts), why=f"asked for: {asked}")
+    install = replace(install_change(found.downloads, facts), why=f"asked for: {asked}")
     fork = any(download.name == FORK for download in found.downloads)
-    if not fork or context.facts.distribution("triton") is None:
+    if not fork or facts.distribution("triton") is None:
         return (install,)
-    remove = plan_remove(context, distribution="triton")
+    remove = remove_change("triton", facts)
     kept = tuple(path for path in install.removes if path not in remove.removes)
     return (
         replace(remove, why=f"it lies in the same folder as {FORK}"),

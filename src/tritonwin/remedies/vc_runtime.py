@@ -67,13 +67,7 @@ def _wheel(present: list[RuntimeDll], context: PlanContext) -> FileSource:
             "Install Microsoft's vc_redist.x64.exe, or give a folder with a wheel of "
             f"{WHEEL}: --find-links DIR",
         )
-    return FileSource(
-        name=WHEEL,
-        version=str(newest.name.version),
-        location=addresses.for_record(newest.location),
-        sha256=newest.sha256,
-        size=newest.size,
-    )
+    return newest.as_file()
 
 
 def _fits(link: WheelLink) -> bool:

@@ -149,25 +149,16 @@ def fetch(
     Raises:
         DownloadError: as for `read`, or the content has another hash.
     """
-    url = as_written(url)
+    url, until = as_written(url), time.monotonic() + timeout
     with _part(to, parts, sha256) as part:
         kept = is_file(part)
-        while True:
-            try:
-                found = _fill(part, _resumed(url, limit, timeout, sha256, part), progress)
-                if sha256 is not None and found != sha256.lower():
-                    raise DownloadError(
-                        f"{without_secrets(url)} has the hash {found}, not {sha256}",
-                        "It was damaged on its way, or replaced. Do not install it.",
-                    )
-                break
-            except NoAnswerError:
+        try:
+            found = _transfer(url, part, sha256, limit, until, progress)
+        except DownloadError as error:
+            if not kept or isinstance(error, NoAnswerError):
                 raise
-            except DownloadError:
-                if not kept:
-                    raise
-                kept = False  # what was kept may be the fault
-                part.unlink()
+            part.unlink()  # what was kept may be the fault
+            found = _transfer(url, part, sha256, limit, until, progress)
         try:
             part.replace(to)
         except PermissionError:  # on Windows: another process was quicker, and has it open
@@ -198,61 +189,55 @@ def _part(to: Path, parts: Path | None, sha256: str | None) -> Iterator[Path]:
         os.close(held)
 
 
-def _fill(
+def _transfer(
+    url: str,
     part: Path,
-    blocks: Iterator[tuple[int, bytes]],
+    sha256: str | None,
+    limit: int,
+    until: float,
     progress: Callable[[int], None] | None,
 ) -> str:
-    """Write the blocks behind what the file holds, or from its beginning; its hash."""
-    digest, done = hashlib.sha256(), 0
-    with part.open("a+b") as stream:
-        stream.seek(0)
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-            done += len(block)
-        for start, block in blocks:
-            if start < done:  # from the beginning again
-                stream.truncate(0)
-                digest = hashlib.sha256()
-            stream.write(block)
-            digest.update(block)
-            done = start + len(block)
-            if progress:
-                progress(done)
-    return digest.hexdigest()
-
-
-def _resumed(
-    url: str, limit: int, timeout: float, sha256: str | None, part: Path
-) -> Iterator[tuple[int, bytes]]:
-    """The content in blocks with their places, behind what the file holds.
+    """Fetch what the file lacks; the hash of all of it.
 
     A transfer that breaks off is taken up there, where a hash shows that the parts are of one file.
     From a server that sends no rest it comes from the beginning again.
     """
-    attempts = _ATTEMPTS if sha256 else 1
-    done, until = part.stat().st_size if is_file(part) else 0, time.monotonic() + timeout
-    for left in reversed(range(attempts)):
-        said, start = Message(), done
-        headers = {"Range": f"bytes={start}-"} if start else {}
-        seconds = max(until - time.monotonic(), 0.001)
-        try:
-            for block in _blocks(url, limit, seconds, headers, said):
-                if start and "Content-Range" not in said:
-                    start = done = 0
-                elif start and not said["Content-Range"].startswith(f"bytes {start}-"):
-                    raise DownloadError(
-                        f"{without_secrets(url)} broke off, and its rest is not to be had",
-                        "Try again, or fetch it by hand and give the file.",
-                    )
-                yield done, block
-                done += len(block)
-        except NoAnswerError:
-            if not left or not done:
-                raise
-            time.sleep(_PAUSE)
-        else:
-            return
+    digest, shown = hashlib.sha256(), without_secrets(url)
+    with part.open("a+b") as stream:
+        stream.seek(0)
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+        done = stream.tell()
+        for left in reversed(range(_ATTEMPTS if sha256 else 1)):
+            said, start = Message(), done
+            headers = {"Range": f"bytes={start}-"} if start else {}
+            try:
+                seconds = max(until - time.monotonic(), 0.001)
+                for block in _blocks(url, limit, seconds, headers, said):
+                    if start and "Content-Range" not in said:
+                        stream.truncate(0)
+                        digest, start, done = hashlib.sha256(), 0, 0
+                    elif start and not said["Content-Range"].startswith(f"bytes {start}-"):
+                        raise DownloadError(
+                            f"{shown} broke off, and its rest is not to be had",
+                            "Try again, or fetch it by hand and give the file.",
+                        )
+                    stream.write(block)
+                    digest.update(block)
+                    done += len(block)
+                    if progress:
+                        progress(done)
+                break
+            except NoAnswerError:
+                if not left or not done:
+                    raise
+                time.sleep(_PAUSE)
+    if sha256 is not None and digest.hexdigest() != sha256.lower():
+        raise DownloadError(
+            f"{shown} has the hash {digest.hexdigest()}, not {sha256}",
+            "It was damaged on its way, or replaced. Do not install it.",
+        )
+    return digest.hexdigest()
 
 
 class NoRangesError(DownloadError):

@@ -15,7 +15,7 @@ from tritonwin.facts.distributions import read_requirement
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import addresses, matrix, packages
-from tritonwin.support.addresses import for_record, is_url
+from tritonwin.support.addresses import is_url
 from tritonwin.support.chooser import Chosen, SetChooser
 from tritonwin.support.fitting import Needs, for_chip, needs_of
 from tritonwin.support.links import WheelLink
@@ -342,13 +342,7 @@ def _download(link: WheelLink) -> FileSource:
             f"{link.location} has the hash {of_file}, not {link.sha256}",
             "It was damaged, or replaced. Do not install it.",
         )
-    return FileSource(
-        name=link.name.distribution,
-        version=str(link.name.version),
-        location=for_record(link.location),
-        sha256=link.sha256 or of_file,
-        size=link.size,
-    )
+    return replace(link.as_file(), sha256=link.sha256 or of_file)
 
 
 # markers without a fact of the target; packaging would evaluate them for this system

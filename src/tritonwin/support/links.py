@@ -20,7 +20,8 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-from tritonwin.support.addresses import is_trusted, is_url, local_path, share_of
+from tritonwin.support.addresses import for_record, is_trusted, is_url, local_path, share_of
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.support.wheels import BuiltFor, WheelName, read
 
 MAX_LINKS = 50_000
@@ -66,6 +67,16 @@ class WheelLink:
     def name(self) -> WheelName:
         """The parts of its name; raises WheelNameError."""
         return read(self.file)
+
+    def as_file(self) -> FileSource:
+        """The wheel as the file of a plan."""
+        return FileSource(
+            name=self.name.distribution,
+            version=str(self.name.version),
+            location=for_record(self.location),
+            sha256=self.sha256,
+            size=self.size,
+        )
 
     @property
     def built_for(self) -> BuiltFor:
