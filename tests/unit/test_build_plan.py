@@ -455,10 +455,8 @@ def test_the_nearest_minor_version_comes_first(tmp_path: Path) -> None:
 
 def test_what_no_table_knows() -> None:
     assert recipe.msvc_for("99.0") == ""
-    assert recipe.newest_gcc("99.0") is None
-    assert recipe.nvcc_archs("99.0") == ()
-    assert recipe.cuda_for("14.0") == ""
-    assert recipe.cpp_standard("no version") == "17"
+    assert recipe.toolchain("gcc", "99.0") == recipe.toolchain("nvcc", "99.0") == ""
+    assert recipe.toolchain("stl", "14.0") == recipe.toolchain("cpp", "no version") == ""
     assert recipe.parts_of("99.0", windows=True) == ()
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tritonwin.build.plan import Notes
-from tritonwin.build.recipe import ArchRule, ArchToken, Circumstances, Recipe, nvcc_archs
+from tritonwin.build.recipe import ArchRule, ArchToken, Circumstances, Recipe, toolchain
 from tritonwin.errors import UserError
 from tritonwin.support.versions import fits
 
@@ -85,7 +85,9 @@ def choose(
 def _known(rule: ArchRule, version: str, cuda: str | None, *, windows: bool) -> Iterator[ArchToken]:
     """The words that this version of the source and this nvcc both know."""
     if rule.any and cuda:
-        yield from (ArchToken(token=arch, serves=(arch,)) for arch in nvcc_archs(cuda))
+        yield from (
+            ArchToken(token=arch, serves=(arch,)) for arch in toolchain("nvcc", cuda).split()
+        )
     for token in rule.tokens:
         if token.holds(Circumstances(version=version, cuda=cuda, windows=windows)):
             yield token

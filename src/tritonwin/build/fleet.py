@@ -17,7 +17,7 @@ from pathlib import Path
 from tritonwin.build import archs, tools, wheel
 from tritonwin.build.outcome import Dropped, Fleet, IndexedWheel, Job, WheelIndex
 from tritonwin.build.plan import Notes
-from tritonwin.build.recipe import Recipe, load, nvcc_archs
+from tritonwin.build.recipe import Recipe, load, toolchain
 from tritonwin.errors import UserError
 from tritonwin.journal.tree import file_hash
 from tritonwin.support.versions import series
@@ -101,7 +101,7 @@ def _why_not(recipe: Recipe, job: Job) -> str:
         return "; ".join(refusal.message for refusal in notes.refusals)
     if against := tools.why_not(_TOOLSET, cuda=cuda, wants=recipe.msvc):
         return f"MSVC {_TOOLSET} of {_RUNNER}: {against}"
-    return "" if nvcc_archs(cuda) else f"CUDA {cuda} is not known"
+    return "" if toolchain("nvcc", cuda) else f"CUDA {cuda} is not known"
 
 
 def _job(recipe: Recipe, chosen: Mapping[str, str]) -> Job:

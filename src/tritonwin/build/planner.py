@@ -16,7 +16,7 @@ from tritonwin.build import archs, command, jobs, origin, tools, triton
 from tritonwin.build.order import BuildMachine, Order, Request
 from tritonwin.build.origin import SourceOrigin
 from tritonwin.build.plan import GIB, BuildPlan, Layout, SourceEdit, Toolkit
-from tritonwin.build.recipe import Circumstances, Recipe, cpp_standard, load
+from tritonwin.build.recipe import Circumstances, Recipe, load, toolchain
 from tritonwin.build.tools import Tools
 from tritonwin.errors import UserError
 from tritonwin.support.versions import series
@@ -48,7 +48,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
     found = tools.choose(request, source)
     toolkit = found.toolkit
     compiled = tuple(map(archs.capability, found.tokens))
-    cpp = order.cpp or (cpp_standard(torch.version) if torch else None)
+    cpp = order.cpp or ((toolchain("cpp", torch.version) or "17") if torch else None)
     if cpp:
         why = "asked for" if order.cpp else "what the headers of this torch need"
         notes.because("C++", cpp, why, "--cpp-standard")

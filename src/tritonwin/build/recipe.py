@@ -272,33 +272,16 @@ def msvc_for(cuda: str) -> str:
     return row.msvc if row else ""
 
 
-def newest_gcc(cuda: str) -> int | None:
-    """The newest major version of gcc that nvcc accepts."""
-    return int(_value("gcc", cuda) or 0) or None
-
-
-def cuda_for(toolset: str) -> str:
-    """The CUDA versions that the standard library of an MSVC toolset accepts; empty: any."""
-    return _value("stl", toolset)
-
-
-def nvcc_archs(cuda: str) -> tuple[str, ...]:
-    """The compute capabilities that nvcc compiles for; empty: unknown."""
-    return tuple(_value("nvcc", cuda).split())
-
-
-def cpp_standard(torch: str) -> str:
-    """The C++ standard of torch's headers: "17"."""
-    return _value("cpp", torch) or "17"
-
-
 @cache
-def _toolchain() -> Toolchain:
-    return read_resource("tritonwin.build", "toolchain.toml", Toolchain)
+def toolchain(table: Literal["gcc", "stl", "nvcc", "cpp"], version: str) -> str:
+    """The value of a table of `toolchain.toml` for a version; empty: not known, or no limit.
 
-
-def _value(table: str, version: str) -> str:
-    rows: tuple[ToolchainRow, ...] = getattr(_toolchain(), table)
+    gcc: CUDA to the newest major version that nvcc accepts. stl: MSVC toolset to the CUDA that its
+    standard library accepts. nvcc: CUDA to the compute capabilities that it compiles for. cpp:
+    torch to the C++ standard of its headers.
+    """
+    tables = read_resource("tritonwin.build", "toolchain.toml", Toolchain)
+    rows: tuple[ToolchainRow, ...] = getattr(tables, table)
     return next((row.value for row in rows if fits(version, row.versions)), "")
 
 

@@ -135,9 +135,8 @@ def _distance(version: str, torch_cuda: str | None) -> tuple[int, int]:
     """The very minor version first, then the nearest, an older one before a newer one."""
     if torch_cuda is None:
         return (0, 0)
-    have, want = version_key(version), version_key(torch_cuda)
-    step = (have[1] if len(have) > 1 else 0) - (want[1] if len(want) > 1 else 0)
-    return (abs(step), step)
+    have, want = ((*version_key(each), 0, 0)[1] for each in (version, torch_cuda))
+    return (abs(have - want), have - want)
 
 
 # --- assembled from the package index

@@ -9,6 +9,7 @@ The latest toolset by vswhere is often too new, so the toolset is named:
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -167,7 +168,7 @@ def why_not(version: str, *, cuda: str | None, accepts: str = "", wants: str = "
     spec = accepts or (tables.msvc_for(cuda) if cuda else "")
     if spec and not fits(version, spec):
         return f"nvcc of CUDA {cuda} accepts {spec}"
-    floor = tables.cuda_for(version) if cuda else ""
+    floor = tables.toolchain("stl", version) if cuda else ""
     if cuda and floor and not fits(cuda, floor):
         return f"its standard library wants CUDA {floor} (STL1002)"
     if wants and not fits(version, wants):
@@ -189,8 +190,14 @@ def choose_gcc(host: Host, cuda: str | None, notes: Notes) -> Toolset | None:
     """The C++ compiler that PATH has, which torch takes as well."""
     named = (host.env.get("CXX") or "").strip() or "c++"
     program = Path(named) if "/" in named else next(iter(host.executables(named)), None)
-    version = _gcc_version(program) if program else None
-    newest = tables.newest_gcc(cuda) if cuda else None
+    newest = int(tables.toolchain("gcc", cuda) or 0) if cuda else 0
+    version = ""
+    if program is not None:
+        # another compiler says something else, or nothing
+        with suppress(OSError, ValueError):
+            done = process.run(program, ("-dumpfullversion",), timeout=_SECONDS)
+            found = re.match(rb"\d{1,3}(?:\.\d{1,3}){0,2}", done.out if done.code == 0 else b"")
+            version = found[0].decode() if found else ""
     if program is None:
         message, help_text = f"there is no C++ compiler: {named} is not on PATH", "Install g++."
         problem = "no-c-compiler"
@@ -200,18 +207,8 @@ def choose_gcc(host: Host, cuda: str | None, notes: Notes) -> Toolset | None:
         problem = "nvcc-host-compiler-mismatch"
     else:
         why = "the variable CXX" if host.env.get("CXX") else "the first one on PATH"
-        notes.because("toolset", f"{program} {version or ''}".strip(), why, _CXX)
-        return Toolset(product="c++", version=version or "", compiler=str(program))
+        notes.because("toolset", f"{program} {version}".strip(), why, _CXX)
+        return Toolset(product="c++", version=version, compiler=str(program))
     notes.because("toolset", "none", message, _CXX)
     notes.refuse(message, help_text, problem)
     return None
-
-
-def _gcc_version(program: Path) -> str | None:
-    """ "12.2.0"; None for another compiler, or one that does not answer."""
-    try:
-        done = process.run(program, ("-dumpfullversion",), timeout=_SECONDS)
-    except (OSError, ValueError):
-        return None
-    found = re.match(rb"\d{1,3}(?:\.\d{1,3}){0,2}", done.out)
-    return found[0].decode() if found and done.code == 0 else None

@@ -13,7 +13,7 @@ import json
 import os
 import time
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
@@ -22,7 +22,7 @@ from packaging.version import Version
 
 from tritonwin import __version__
 from tritonwin.build import source, venv
-from tritonwin.build.outcome import BuildInfo, BuildRun, OnEvent, ProofStep, WheelProof
+from tritonwin.build.outcome import BuildInfo, BuildRun, OnEvent, ProofStep, StepState, WheelProof
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.venv import Linked
 from tritonwin.errors import UserError
@@ -196,8 +196,7 @@ def prove(
     code = _code(plan, copy.site_packages)
     steps = (
         *_imports(plan, plan.imports or _modules(wheel), copy),
-        _architectures(plan, code),
-        *_gpus(code, facts),
+        *_code_steps(plan, code, facts),
         _chosen(wheel, facts),
     )
     rungs = tuple(_climb(plan, facts, on_event)) if all(s.state != "failed" for s in steps) else ()
@@ -241,28 +240,21 @@ def _code(plan: BuildPlan, site_packages: str) -> tuple[Code, ...]:
     return tuple(sorted(found))
 
 
-def _architectures(plan: BuildPlan, code: Iterable[Code]) -> ProofStep:
-    """Compare the binary with the planned architectures."""
-    held = {str(c) for c in code}
-    if not plan.archs or plan.cuda is None:
-        return ProofStep(
-            name="architectures", state="not-applicable", detail="no CUDA code is built"
-        )
+def _code_steps(plan: BuildPlan, code: Sequence[Code], facts: Facts) -> Iterator[ProofStep]:
+    """Compare the GPU code with the plan, and with every NVIDIA GPU: a wheel may be for another."""
+    held = {str(each) for each in code}
     missing = [arch for arch in plan.archs if arch not in held]
-    words = f"holds {', '.join(sorted(held)) or 'no GPU code'}"
+    state: StepState = "failed" if missing else "passed"
+    detail = f"holds {', '.join(sorted(held)) or 'no GPU code'}"
     if missing:
-        return ProofStep(name="architectures", state="failed",
-                    detail=f"{words}, but {', '.join(missing)} was planned")  # fmt: skip
-    return ProofStep(name="architectures", state="passed", detail=words)
-
-
-def _gpus(code: Iterable[Code], facts: Facts) -> Iterator[ProofStep]:
-    """Try the code against every NVIDIA GPU of this machine; a wheel may be for another one."""
-    held = tuple(code)
-    for gpu in facts.gpus:
-        if gpu.vendor != "nvidia" or gpu.compute_capability is None or not held:
+        detail += f", but {', '.join(missing)} was planned"
+    if not plan.archs or plan.cuda is None:
+        state, detail = "not-applicable", "no CUDA code is built"
+    yield ProofStep(name="architectures", state=state, detail=detail)
+    for gpu in facts.nvidia_gpus if code else ():
+        if gpu.compute_capability is None:
             continue
-        served = any(c.serves(int(gpu.compute_capability.replace(".", ""))) for c in held)
+        served = any(c.serves(int(gpu.compute_capability.replace(".", ""))) for c in code)
         yield ProofStep(
             name=f"{gpu.name} ({gpu.compute_capability})",
             state="passed" if served else "not-applicable",

@@ -7,7 +7,8 @@ and laid out as Triton (`runtime/cache.py`) and torch (`_inductor/codecache.py`)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from tritonwin.facts.caches import read_entries
@@ -47,15 +48,12 @@ def judged_entries(facts: Facts, host: Host, caches: tuple[Cache, ...]) -> tuple
 
 def plan_clear(context: PlanContext, *, path: str) -> ClearCache:
     caches = tuple(cache for cache in context.facts.caches if cache.path == path)
-    entries = judged_entries(context.facts, context.host, caches)
-    stale = [each.entry.path for each in entries if each.state == "stale"]
-    if not stale:
+    change = _clear_stale(path, judged_entries(context.facts, context.host, caches))
+    if not change.removes:
         raise CannotRemedyError(
             f"no stale entry lies in {path}", "Look at it: tritonwin cache list"
         )
-    return ClearCache(
-        path=path, what=f"clear {len(stale)} stale cache entries of {path}", removes=tuple(stale)
-    )
+    return change
 
 
 def plan_clearing(facts: Facts, entries: tuple[JudgedEntry, ...], *, everything: bool) -> Clearing:
@@ -67,18 +65,23 @@ def plan_clearing(facts: Facts, entries: tuple[JudgedEntry, ...], *, everything:
     changes: list[ClearCache] = []
     left: list[str] = []
     for cache in facts.caches:
-        root = Path(cache.path)
+        change = _clear_stale(cache.path, entries)
         if everything:
+            root = Path(cache.path)
             found = list(_entries(root, cache.kind))
             left += _others(root, set(found))
-        else:
-            stale = [Path(each.entry.path) for each in entries if each.state == "stale"]
-            found = [path for path in stale if path.is_relative_to(root)]
-        if found:
             what = f"clear {len(found)} cache entries of {root}"
-            changes.append(ClearCache(path=str(root), what=what, removes=tuple(map(str, found))))
+            change = replace(change, what=what, removes=tuple(map(str, found)))
+        changes += [change] if change.removes else []
     target = target_to_change(facts).executable
     return Clearing(plan=Plan(target=target, changes=tuple(changes)), left=tuple(left))
+
+
+def _clear_stale(root: str, entries: Iterable[JudgedEntry]) -> ClearCache:
+    stale = [each.entry.path for each in entries if each.state == "stale"]
+    removes = tuple(path for path in stale if Path(path).is_relative_to(root))
+    what = f"clear {len(removes)} stale cache entries of {root}"
+    return ClearCache(path=root, what=what, removes=removes)
 
 
 def apply_clear(change: ClearCache, context: ApplyContext) -> None:
