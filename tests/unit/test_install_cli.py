@@ -134,7 +134,7 @@ def test_a_dependency_that_unpacks_to_more_memory_than_pip_may_take(
 
 @pytest.mark.usefixtures("unchanged")
 def test_no_is_no(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tritonwin.output.terminal.agreed", lambda _: False)
+    monkeypatch.setattr("tritonwin.output.changes.agreed", lambda _: False)
     done = shop.install("sageattention")
     assert (done.status, "Nothing was changed." in done.out) == (1, True)
 

@@ -14,7 +14,7 @@ SCHEMES = dict(
         ("light", "dark"),
         (
             dict(re.findall(r"--(\w+): #([0-9a-f]{6})", block))
-            for block in re.findall(r":root \{(.*?)\}", html.STYLE, re.DOTALL)
+            for block in re.findall(r":root \{(.*?)\}", html.own_file("report.css"), re.DOTALL)
         ),
         strict=True,
     )
@@ -53,7 +53,9 @@ def test_text_can_be_read(scheme: str, text: str) -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_commands_can_be_read(scheme: str) -> None:
     """Their ground is the lines' colour, laid over the page's."""
-    share = re.search(r"pre \{ background: color-mix\(in srgb, var\(--line\) (\d+)%", html.STYLE)
+    share = re.search(
+        r"pre \{ background: color-mix\(in srgb, var\(--line\) (\d+)%", html.own_file("report.css")
+    )
     assert share
     part = int(share[1]) / 100
     line, ground = colour(SCHEMES[scheme]["line"]), colour(SCHEMES[scheme]["page"])
@@ -62,6 +64,6 @@ def test_commands_can_be_read(scheme: str) -> None:
 
 
 def test_every_colour_of_text_is_looked_at() -> None:
-    coloured = set(re.findall(r"(?<![-\w])color: var\(--(\w+)\)", html.STYLE))
+    coloured = set(re.findall(r"(?<![-\w])color: var\(--(\w+)\)", html.own_file("report.css")))
     assert coloured == set(TEXTS)
     assert all(found.keys() >= {*TEXTS, "page", "line"} for found in SCHEMES.values())

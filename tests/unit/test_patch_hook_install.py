@@ -17,6 +17,7 @@ from tritonwin.facts.torch_triton import HOOK, HOOK_START
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook import install
+from tritonwin.patch.records import Hook
 
 ALL = RuleChoice(only=(), allow_unknown=False)
 
@@ -45,7 +46,7 @@ def write(tmp_path: Path, of: Interpreter, choice: RuleChoice = ALL) -> str:
     return opened.header.id
 
 
-def found_in(of: Interpreter) -> install.Installed:
+def found_in(of: Interpreter) -> Hook:
     found = install.find(of)
     assert found is not None
     return found
@@ -58,7 +59,7 @@ def test_it_is_written_found_and_taken_out(tmp_path: Path, site: Path) -> None:
     written = write(tmp_path, python, RuleChoice(only=("temp-files",), allow_unknown=True))
     assert sorted(p.name for p in site.iterdir()) == sorted([HOOK, HOOK_START])
     found = found_in(python)
-    assert (found.folder, found.starts, found.current) == (site, True, True)
+    assert (found.folder, found.starts, found.current) == (str(site), True, True)
     assert found.choice == RuleChoice(only=("temp-files",), allow_unknown=True)
     undo(Store(tmp_path / "store"), written)
     assert tree_hash(site) == before

@@ -37,17 +37,14 @@ def list_entries(*, target: TargetOptions, as_json: bool) -> int:
     stale    of no use to anybody, or in the way
     """
     from tritonwin.output import caches as shown
-    from tritonwin.output import documents
+    from tritonwin.output.terminal import answer
     from tritonwin.remedies.caches import judged_entries
     from tritonwin.system.host import Host
 
     host = Host.this_machine(target.app)
     facts = target.collect(host=host, start=False)
-    entries = judged_entries(facts, host, facts.caches)
-    if as_json:
-        documents.print_document(shown.report(facts, entries))
-    else:
-        shown.print_entries(facts, entries)
+    report = shown.report(facts, judged_entries(facts, host, facts.caches))
+    answer(report, shown.of_caches(report), as_json=as_json)
     return Exit.DONE
 
 
@@ -79,8 +76,8 @@ def clear(
     """
     from tritonwin.journal import Store
     from tritonwin.output import caches as shown
-    from tritonwin.output import documents
-    from tritonwin.output.terminal import agreed
+    from tritonwin.output.documents import print_document
+    from tritonwin.output.terminal import agreed, show
     from tritonwin.remedies import caches
     from tritonwin.remedies.apply import clear_caches
     from tritonwin.system.host import Host
@@ -95,12 +92,12 @@ def clear(
     entries = caches.judged_entries(facts, host, facts.caches)
     clearing = caches.plan_clearing(facts, entries, everything=everything)
     if not as_json:
-        shown.print_clearing(clearing)
+        show(*shown.of_clearing(clearing))
     if not dry_run:
         agree = (lambda _: True) if yes else agreed
         clearing = clear_caches(clearing, facts, Store.default(), agree)
     if as_json:
-        documents.print_document(shown.report(facts, entries, clearing))
+        print_document(shown.report(facts, entries, clearing))
     elif clearing.journal is not None:
-        shown.print_cleared(clearing.journal)
+        show(*shown.of_cleared(clearing.journal))
     return Exit.DONE

@@ -40,13 +40,11 @@ def command(*, file: Path, python: Path | None, root: Path | None, as_json: bool
       tritonwin dlls wheel/triton/_C/libtriton.pyd --root wheel
     """
     from tritonwin.facts.dlls.loading import dll_tree
-    from tritonwin.output import dlls, documents
+    from tritonwin.output import dlls
+    from tritonwin.output.terminal import answer
     from tritonwin.system.host import Host
 
-    loading = dll_tree(file, Host.this_machine(), python, root)
-    status = endings.settle(Exit.DONE if loading.tree.loads else Exit.PROBLEMS)
-    if as_json:
-        documents.print_document(dlls.report(loading))
-    else:
-        dlls.print_tree(loading)
+    report = dlls.report(dll_tree(file, Host.this_machine(), python, root))
+    status = endings.settle(Exit.DONE if report.loads else Exit.PROBLEMS)
+    answer(report, dlls.of_dlls(report), as_json=as_json)
     return status

@@ -112,11 +112,9 @@ def command(
     if html:
         refuse_foreign(html, _PAGE_MARK)  # before the work is done
     if list_checks:
-        if as_json:
-            names = (documents.CheckName(id=c.id, title=c.terms.title) for c in checks)
-            documents.print_document(documents.CheckList(checks=tuple(names)))
-        else:
-            terminal.show(*(named(c.id, c.terms.title) for c in checks))
+        names = tuple(documents.CheckName(id=c.id, title=c.terms.title) for c in checks)
+        listed = (named(c.id, c.title) for c in names)
+        terminal.answer(documents.CheckList(checks=names), listed, as_json=as_json)
         return Exit.DONE
     if snapshot:
         from tritonwin.facts import snapshot as snapshots

@@ -25,21 +25,18 @@ _ABOUT = """
 def _act(word: str, target: TargetOptions, as_json: bool) -> int:
     """Do it with the Triton of the Python that is named, and print the outcome."""
     from tritonwin.driver.carry import DriverSession
-    from tritonwin.output import documents, driver
+    from tritonwin.output.documents import outcome_report
+    from tritonwin.output.driver import DriverReport, of_driver
+    from tritonwin.output.terminal import answer
     from tritonwin.patch.session import of_python
 
     ask = partial(may_start, needed=True)
     triton = of_python(target.python, target.app, target.timeout, ask)
     session = DriverSession(triton=triton, timeout=target.timeout)
     acts = {"on": session.switch_on, "off": session.switch_off, "status": session.status}
-    outcome = acts[word]()
-    if as_json:
-        documents.print_document(
-            documents.outcome_report(driver.DriverReport, triton.target, outcome)
-        )
-    else:
-        driver.print_outcome(outcome)
-    return Exit.PROBLEMS if outcome.status == "refused" else Exit.DONE
+    report = outcome_report(DriverReport, triton.target, acts[word]())
+    answer(report, of_driver(report), as_json=as_json)
+    return Exit.PROBLEMS if report.status == "refused" else Exit.DONE
 
 
 command = switch(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,12 +19,14 @@ from tritonwin.errors import Exit, UserError
 @click.option("--only", multiple=True, metavar="ID", help="Solve this problem alone (repeatable).")
 @click.option(
     "--find-links",
+    "lists",
     multiple=True,
     metavar="PLACE",
     help="Take wheels from this folder, list or page (repeatable).",
 )
 @click.option(
     "--index",
+    "indexes",
     multiple=True,
     metavar="URL",
     help="Look for packages in this index instead of pip's own (repeatable).",
@@ -41,16 +44,10 @@ from tritonwin.errors import Exit, UserError
 def command(
     *,
     target: TargetOptions,
-    dry_run: bool,
     yes: bool,
-    only: tuple[str, ...],
-    find_links: tuple[str, ...],
-    index: tuple[str, ...],
-    offline: bool,
-    headers: Path | None,
-    machine_wide: bool,
     as_json: bool,
     json_lines: bool,
+    **options: Any,
 ) -> int:
     """Repair what doctor finds, and prove that it works.
 
@@ -64,52 +61,31 @@ def command(
       tritonwin fix --offline --find-links D:\\wheels
     """
     from tritonwin.journal import Store
-    from tritonwin.output import documents
-    from tritonwin.output.changes import EventWriter, FixReport, ProgressPrinter, of_fix
-    from tritonwin.output.terminal import agreed, show
+    from tritonwin.output.changes import FixReport, carried_out, of_fix
     from tritonwin.problems import catalogue
-    from tritonwin.remedies.context import ignore
     from tritonwin.remedies.fix import FixOptions, fix
     from tritonwin.system.host import Host
 
-    unknown = sorted(set(only) - set(catalogue.load().entries))
+    wishes = FixOptions(named=target.named, timeout=target.timeout, **options)
+    unknown = sorted(set(wishes.only) - set(catalogue.load().entries))
     if unknown:
         raise UserError(
             f"there is no problem {unknown[0]!r}", "List them: tritonwin doctor --list-checks"
         )
     need_no_question(
         {"--json": as_json, "--json-lines": json_lines},
-        {"--yes": yes, "--dry-run": dry_run},
+        {"--yes": yes, "--dry-run": wishes.dry_run},
         "tritonwin fix --dry-run",
-    )
-    options = FixOptions(
-        named=target.python is not None or target.app is not None,
-        only=only,
-        lists=find_links,
-        indexes=index,
-        offline=offline,
-        headers=headers,
-        machine_wide=machine_wide,
-        dry_run=dry_run,
-        timeout=target.timeout,
     )
     host = Host.this_machine(target.app)
     facts = target.collect(host=host)
-    writer = EventWriter()
-    with contextlib.closing(ProgressPrinter()) as printer:
-        result = fix(
-            options,
-            facts,
-            Store.default(),
-            agree=(lambda _: True) if yes else agreed,
-            on_event=writer if json_lines else ignore if as_json else printer,
-            host=host,
-        )
-    report = documents.outcome_report(FixReport, facts.target, result)
-    if json_lines:
-        writer.finish(report)
-    if as_json:
-        documents.print_document(report)
-    elif not json_lines:
-        show(*of_fix(facts, result))
+    result = carried_out(
+        partial(fix, wishes, facts, Store.default(), host=host),
+        partial(of_fix, facts),
+        FixReport,
+        facts.target,
+        yes=yes,
+        as_json=as_json,
+        json_lines=json_lines,
+    )
     return Exit.DONE if result.good else Exit.PROBLEMS

@@ -20,8 +20,9 @@ _ABOUT = """
 
 def _act(word: str, target: TargetOptions, as_json: bool) -> int:
     from tritonwin.journal import Store
-    from tritonwin.output import documents
-    from tritonwin.output import guard as shown
+    from tritonwin.output.documents import outcome_report
+    from tritonwin.output.guard import GuardReport, of_guard
+    from tritonwin.output.terminal import answer
     from tritonwin.remedies import guard
 
     facts = target.collect()
@@ -30,10 +31,8 @@ def _act(word: str, target: TargetOptions, as_json: bool) -> int:
     else:
         act = {"on": guard.switch_on, "off": guard.switch_off}[word]
         outcome = act(facts, Store.default())
-    if as_json:
-        documents.print_document(documents.outcome_report(shown.GuardReport, facts.target, outcome))
-    else:
-        shown.print_outcome(outcome)
+    report = outcome_report(GuardReport, facts.target, outcome)
+    answer(report, of_guard(report), as_json=as_json)
     return Exit.PROBLEMS if outcome.drifted or outcome.missing else Exit.DONE
 
 

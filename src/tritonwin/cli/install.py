@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
+from functools import partial
+from typing import Any
 
 import click
 
@@ -43,17 +44,14 @@ def command(
     *,
     packages: tuple[str, ...],
     target: TargetOptions,
-    dry_run: bool,
     yes: bool,
     lists: tuple[str, ...],
     find_links: tuple[str, ...],
     no_default_lists: bool,
-    allow_unhashed: bool,
-    reinstall: bool,
-    offline: bool,
     every_reason: bool,
     as_json: bool,
     json_lines: bool,
+    **options: Any,
 ) -> int:
     """Install packages in the builds that fit this Python, torch, GPU and driver.
 
@@ -69,49 +67,32 @@ def command(
       tritonwin install sageattention --find-links D:\\wheels --offline
     """
     from tritonwin.journal import Store
-    from tritonwin.output import documents
-    from tritonwin.output.changes import (
-        EventWriter,
-        InstallReport,
-        ProgressPrinter,
-        of_installation,
-    )
-    from tritonwin.output.terminal import agreed, show
-    from tritonwin.remedies.context import ignore
+    from tritonwin.output.changes import InstallReport, carried_out, of_installation
     from tritonwin.remedies.install import InstallOptions, install
     from tritonwin.support.install_plan import parse_requests
 
     need_no_question(
         {"--json": as_json, "--json-lines": json_lines},
-        {"--yes": yes, "--dry-run": dry_run},
+        {"--yes": yes, "--dry-run": options["dry_run"]},
         "tritonwin install PACKAGE --dry-run",
     )
-    options = InstallOptions(
+    wishes = InstallOptions(
         requests=parse_requests(packages),
         lists=(*lists, *find_links),
         default_lists=not no_default_lists,
-        offline=offline,
-        allow_unhashed=allow_unhashed,
-        reinstall=reinstall,
-        dry_run=dry_run,
+        **options,
     )
     facts = target.collect(deep=False)
-    writer = EventWriter()
-    with contextlib.closing(ProgressPrinter(every_reason=every_reason)) as printer:
-        done = install(
-            options,
-            facts,
-            Store.default(),
-            agree=(lambda _: True) if yes else agreed,
-            on_event=writer if json_lines else ignore if as_json else printer,
-        )
-    report = documents.outcome_report(InstallReport, facts.target, done)
-    if json_lines:
-        writer.finish(report)
-    if as_json:
-        documents.print_document(report)
-    elif not json_lines:
-        show(*of_installation(done))
+    done = carried_out(
+        partial(install, wishes, facts, Store.default()),
+        of_installation,
+        InstallReport,
+        facts.target,
+        yes=yes,
+        as_json=as_json,
+        json_lines=json_lines,
+        every_reason=every_reason,
+    )
     if done.status == "unread":
         return Exit.USAGE
     failed = {"nothing-fits", "import-failed", "declined"}

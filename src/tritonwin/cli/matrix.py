@@ -18,12 +18,10 @@ def command(*, as_json: bool) -> int:
       tritonwin matrix
       tritonwin matrix --json
     """
-    from tritonwin.output import documents
-    from tritonwin.output import matrix as shown
+    from tritonwin.output.matrix import MatrixReport, of_matrix
+    from tritonwin.output.terminal import answer
     from tritonwin.support import matrix
 
-    if as_json:
-        documents.print_document(shown.MatrixReport(matrix=matrix.load()))
-    else:
-        shown.print_matrix(matrix.load())
+    found = matrix.load()
+    answer(MatrixReport(matrix=found), of_matrix(found), as_json=as_json)
     return Exit.DONE

@@ -187,6 +187,11 @@ class TargetOptions:
     app: Path | None
     timeout: float  # seconds for each program of the target
 
+    @property
+    def named(self) -> bool:
+        """The user said which Python is meant."""
+        return self.python is not None or self.app is not None
+
     def collect(self, *, deep: bool = False, host: Host | None = None, start: bool = True) -> Facts:
         """The facts of that interpreter and its machine.
 

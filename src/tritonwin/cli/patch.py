@@ -132,7 +132,9 @@ def _tell(
     as_json: bool,
 ) -> int:
     """Do it with the Triton that is named, and print what came of it."""
-    from tritonwin.output import documents, patching
+    from tritonwin.output.documents import outcome_report
+    from tritonwin.output.patching import PatchReport, of_patch
+    from tritonwin.output.terminal import answer
     from tritonwin.patch.session import of_folder, of_python
 
     if triton is None:
@@ -145,11 +147,6 @@ def _tell(
     else:
         session = of_folder(triton)
     outcome = act(session)
-    if as_json:
-        documents.print_document(
-            documents.outcome_report(patching.PatchReport, session.target, outcome)
-        )
-    else:
-        patching.print_outcome(outcome)
+    answer(outcome_report(PatchReport, session.target, outcome), of_patch(outcome), as_json=as_json)
     failed = outcome.blocked if outcome.status == "examined" else outcome.status == "refused"
     return Exit.PROBLEMS if failed else Exit.DONE

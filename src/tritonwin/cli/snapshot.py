@@ -41,16 +41,16 @@ def command(
     """
     from tritonwin.facts import snapshot as snapshots
     from tritonwin.facts.redaction.identity import Identity
-    from tritonwin.output import documents, terminal
+    from tritonwin.output.blocks import line
+    from tritonwin.output.terminal import answer
     from tritonwin.system.host import Host
 
     facts = target.collect(deep=deep, start=False)
     snapshots.write(facts, output, Identity.this_machine(Host.this_machine()))
-    if as_json:
-        documents.print_document({"schema": "tritonwin.snapshot-written/1", "path": str(output)})
-    else:
-        terminal.print_note(f"written: {output}")
-        terminal.print_note(
-            "Look at it, then attach it: it holds no user name, host name or secret."
-        )
+    said = (
+        line(f"written: {output}"),
+        line("Look at it, then attach it: it holds no user name, host name or secret."),
+    )
+    document = {"schema": "tritonwin.snapshot-written/1", "path": str(output)}
+    answer(document, said, as_json=as_json)
     return Exit.DONE

@@ -74,12 +74,7 @@ def setting_of(target: TargetOptions, lists: tuple[str, ...], *, offline: bool) 
 
     return Setting(
         collect=collect,
-        fix=FixOptions(
-            named=target.python is not None or target.app is not None,
-            lists=lists,
-            offline=offline,
-            timeout=target.timeout,
-        ),
+        fix=FixOptions(named=target.named, lists=lists, offline=offline, timeout=target.timeout),
         install=InstallOptions(
             requests=(), lists=lists, default_lists=not offline, offline=offline
         ),

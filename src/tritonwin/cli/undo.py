@@ -71,12 +71,9 @@ def command(
             "See what one would undo: tritonwin undo ID --dry-run",
         )
     if list_them:
-        headers = store.journals(target)[::-1]
-        if as_json:
-            damaged = store.unreadable()
-            documents.print_document(JournalList(journals=headers, damaged=damaged))
-        else:
-            terminal.show(*journals.of_journals(headers, store.unreadable()))
+        headers, damaged = store.journals(target)[::-1], store.unreadable()
+        listed = journals.of_journals(headers, damaged)
+        terminal.answer(JournalList(journals=headers, damaged=damaged), listed, as_json=as_json)
         return Exit.DONE
     if forget and (dry_run or as_json):
         raise UserError(

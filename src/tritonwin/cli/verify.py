@@ -98,6 +98,7 @@ def command(
     from tritonwin.facts.history import write_proven
     from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.output import documents, proof
+    from tritonwin.output.terminal import answer
     from tritonwin.system.host import Environment
     from tritonwin.verify import ladder, records
     from tritonwin.verify.ladder import ClimbWatch
@@ -110,7 +111,8 @@ def command(
     if list_rungs and reports:
         raise click.UsageError("--list tries no rung, so there is nothing to report")
     if list_rungs:
-        return _print_list(rungs, as_json=as_json)
+        answer(documents.RungList(rungs=rungs), proof.of_rungs(rungs), as_json=as_json)
+        return Exit.DONE
     for file in reports:
         proof.refuse_place(file)
     facts = target.collect()
@@ -152,14 +154,3 @@ def _chosen(through: str | None, only: tuple[str, ...]) -> tuple[Rung, ...]:
             "Leave out --through, or name other rungs; --list shows the order.",
         )
     return found
-
-
-def _print_list(rungs: tuple[Rung, ...], *, as_json: bool) -> int:
-    from tritonwin.output import documents, proof
-    from tritonwin.output.documents import RungList
-
-    if as_json:
-        documents.print_document(RungList(rungs=rungs))
-    else:
-        proof.print_rungs(rungs)
-    return Exit.DONE

@@ -69,7 +69,7 @@ class DriverSession:
             version=version_of(self.triton.package),
             status="on" if started and any(b.known for b in backends) else "off",
             backends=backends,
-            folder=str(shown.folder) if shown else None,
+            folder=shown.folder if shown else None,
             starts=bool(shown and shown.starts),
             damaged=bool(shown and shown.damaged),
             current=bool(shown and shown.current),

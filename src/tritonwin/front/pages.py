@@ -79,7 +79,7 @@ class Pages:
             "install": self._install,
             "changes": self._changes,
             "snapshot": self._snapshot,
-            "page.css": lambda: _file("page.css", "text/css", html.STYLE),
+            "page.css": lambda: _file("page.css", "text/css", html.own_file("report.css")),
             "page.js": lambda: _file("page.js", "text/javascript"),
         }
         page = pages.get(path)

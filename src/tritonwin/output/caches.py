@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tritonwin.facts.records import Cache, Facts
 from tritonwin.output.blocks import Span, TextLine, Tone, line
 from tritonwin.output.documents import TargetDocument, target_of
-from tritonwin.output.terminal import print_note, show
 from tritonwin.output.text import few, size
 from tritonwin.problems.cache_state import CacheState, JudgedEntry
 from tritonwin.remedies.records import Clearing
@@ -46,15 +45,15 @@ def report(
     )
 
 
-def print_entries(facts: Facts, entries: Sequence[JudgedEntry]) -> None:
+def of_caches(report: CacheReport) -> Iterator[TextLine]:
     """Each cache with its entries, and how many of them are stale."""
-    for cache in facts.caches:
+    for cache in report.caches:
         what = f"{cache.entries} files, {size(cache.size_bytes)}" if cache.exists else "not there"
-        head = line(f"{cache.kind}: {cache.path} ({cache.source}), {what}", "strong")
-        show(head, *(_line(each) for each in entries if each.entry.cache == cache.kind))
-    stale = sum(judged.state == "stale" for judged in entries)
-    text = f"{len(entries)} entries, {stale} stale."
-    print_note(text + (" Clear them: tritonwin cache clear" if stale else ""))
+        yield line(f"{cache.kind}: {cache.path} ({cache.source}), {what}", "strong")
+        yield from (_line(each) for each in report.entries if each.entry.cache == cache.kind)
+    stale = sum(judged.state == "stale" for judged in report.entries)
+    text = f"{len(report.entries)} entries, {stale} stale."
+    yield line(text + (" Clear them: tritonwin cache clear" if stale else ""))
 
 
 def _line(judged: JudgedEntry) -> TextLine:
@@ -66,14 +65,13 @@ def _line(judged: JudgedEntry) -> TextLine:
     return line(f"  {judged.state:<8}", _TONES[judged.state], Span(text), path)
 
 
-def print_clearing(clearing: Clearing) -> None:
+def of_clearing(clearing: Clearing) -> Iterator[TextLine]:
     """Entries that would go, and files that stay because they are no entries."""
     going = [f"clear {path}" for path in clearing.removes] or ["Nothing to clear."]
     left = [f"left: {path} has not the form of a cache entry" for path in clearing.left]
-    for text in (*few(going, _SHOWN, "more entries"), *few(left, _SHOWN, "more are left")):
-        print_note(text)
+    return map(line, (*few(going, _SHOWN, "more entries"), *few(left, _SHOWN, "more are left")))
 
 
-def print_cleared(journal: str) -> None:
-    print_note(f"Cleared. To restore it: tritonwin undo {journal}")
-    print_note(f"To free the disk: tritonwin undo --forget {journal}")
+def of_cleared(journal: str) -> Iterator[TextLine]:
+    yield line(f"Cleared. To restore it: tritonwin undo {journal}")
+    yield line(f"To free the disk: tritonwin undo --forget {journal}")

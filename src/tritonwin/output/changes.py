@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
-from tritonwin.facts.records import Facts
+from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.output.blocks import Block, CodeBlock, Prose, Span, Table, line
-from tritonwin.output.documents import TargetDocument
+from tritonwin.output.documents import TargetDocument, outcome_report, print_document
 from tritonwin.output.invocation import typed
 from tritonwin.output.proof import of_proof
-from tritonwin.output.terminal import Meter, show
+from tritonwin.output.terminal import Meter, agreed, show
 from tritonwin.output.text import megabytes, size
 from tritonwin.output.view import counted, section
 from tritonwin.remedies.plan import Change, Plan
@@ -257,3 +258,38 @@ class EventWriter:
         said = {name: value for name, value in told.items() if value not in (None, [])}
         sys.stdout.write(json.dumps(said) + "\n")
         sys.stdout.flush()
+
+
+Done = TypeVar("Done", FixResult, Installation)
+
+
+def carried_out(
+    work: Callable[..., Done],
+    blocks: Callable[[Done], Iterable[Block]],
+    kind: type[FixReport | InstallReport],
+    target: Interpreter | None,
+    *,
+    yes: bool,
+    as_json: bool,
+    json_lines: bool,
+    every_reason: bool = False,
+) -> Done:
+    """Do the work, and show its events and its outcome in the form that was asked for.
+
+    Args:
+        work: takes `agree` and `on_event`.
+        blocks: the outcome for people.
+        kind: its document.
+    """
+    writer = EventWriter()
+    with closing(ProgressPrinter(every_reason=every_reason)) as printer:
+        on_event = writer if json_lines else (lambda _: None) if as_json else printer
+        done = work(agree=(lambda _: True) if yes else agreed, on_event=on_event)
+    report = outcome_report(kind, target, done)
+    if json_lines:
+        writer.finish(report)
+    if as_json:
+        print_document(report)
+    elif not json_lines:
+        show(*blocks(done))
+    return done

@@ -11,7 +11,6 @@ from tritonwin.facts.dlls.loading import Loading
 from tritonwin.facts.dlls.tree import BAD, DllTree, Fault, Module, PlaceKind, faults
 from tritonwin.output.blocks import Block, Prose, Span, TextLine, Tone, line
 from tritonwin.output.documents import Document
-from tritonwin.output.terminal import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +49,16 @@ def report(loading: Loading) -> DllsReport:
     return DllsReport(loading=loading, loads=loading.tree.loads, faults=found)
 
 
-def print_tree(loading: Loading) -> None:
+def of_dlls(report: DllsReport) -> Iterator[Block]:
     """Each module once, below the first that needs it; then what is wrong and what helps."""
-    tree = loading.tree
+    loading, tree = report.loading, report.loading.tree
     head = f"{loading.file}, {_LOADERS[loading.loader]}"
     python = f" ({loading.python})" if loading.python else ""
     root = tree.modules[0]
-    below = _below(root, tree, {root.name.lower()}, 1)
-    show(line(head + python, "strong"), _line(root), *below, *_faults(loading))
+    yield line(head + python, "strong")
+    yield _line(root)
+    yield from _below(root, tree, {root.name.lower()}, 1)
+    yield from _faults(report)
 
 
 def _below(module: Module, tree: DllTree, shown: set[str], depth: int) -> Iterator[TextLine]:
@@ -91,9 +92,8 @@ def _place(module: Module) -> str:
     return f"{text}; python.exe has loaded it before" if module.preloaded else text
 
 
-def _faults(loading: Loading) -> Iterator[Block]:
-    tree = loading.tree
-    found = faults(tree)
+def _faults(report: DllsReport) -> Iterator[Block]:
+    tree, found = report.loading.tree, report.faults
     sets = sum(m.state == "api-set" for m in tree.modules)
     yield line(f"{len(tree.modules)} files, {sets} of them names that Windows maps (not shown).")
     if not found:
@@ -107,7 +107,7 @@ def _faults(loading: Loading) -> Iterator[Block]:
             yield Prose(f"lacks {names}" + (f" and {more} more" if more > 0 else ""))
         yield Prose(fault.help, label="help: ")
     if any(fault.path is None for fault in found):
-        yield from map(Prose, _unseen(loading))
+        yield from map(Prose, _unseen(report.loading))
 
 
 def _unseen(loading: Loading) -> Iterator[str]:

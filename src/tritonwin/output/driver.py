@@ -9,7 +9,6 @@ from typing import Literal
 from tritonwin.driver.records import DriverOutcome, DriverStatus
 from tritonwin.output.blocks import TextLine, line
 from tritonwin.output.documents import TargetDocument
-from tritonwin.output.terminal import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +28,8 @@ _VERDICTS: dict[DriverStatus, str] = {
 }
 
 
-def print_outcome(outcome: DriverOutcome) -> None:
+def of_driver(outcome: DriverOutcome) -> Iterator[TextLine]:
     """A line per backend, the files, and what to do."""
-    show(*_lines(outcome))
-
-
-def _lines(outcome: DriverOutcome) -> Iterator[TextLine]:
     yield line(f"Triton {outcome.version or ''} in {outcome.package}", "strong")
     for backend in outcome.backends:
         known = "its driver is known" if backend.known else f"left alone: {backend.reason}"

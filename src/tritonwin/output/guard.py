@@ -8,7 +8,6 @@ from typing import Literal
 
 from tritonwin.output.blocks import TextLine, line
 from tritonwin.output.documents import TargetDocument
-from tritonwin.output.terminal import show
 from tritonwin.remedies.records import GuardOutcome, GuardState
 
 
@@ -28,12 +27,8 @@ _VERDICTS: dict[GuardState, str] = {
 }
 
 
-def print_outcome(outcome: GuardOutcome) -> None:
+def of_guard(outcome: GuardOutcome) -> Iterator[TextLine]:
     """A line per version that is kept, the files, and what to do."""
-    show(*_lines(outcome))
-
-
-def _lines(outcome: GuardOutcome) -> Iterator[TextLine]:
     drifted = {each.name: each.now or "not there" for each in outcome.drifted}
     for name, version in outcome.kept.items():
         now = drifted.get(name)

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from html import escape
+from importlib.resources import files
 
 from tritonwin import __version__
 from tritonwin.output.blocks import (
@@ -30,47 +31,10 @@ from tritonwin.output.text import printable
 from tritonwin.output.view import RUNGS, STATE_WORDS, View, proof_verdict, rung_section
 from tritonwin.verify.records import Proof, RungResult
 
-_COPY = """
-for (const block of document.querySelectorAll("pre.command")) {
-  const button = document.createElement("button");
-  button.textContent = "Copy";
-  button.setAttribute("aria-label", "Copy the command " + block.textContent);
-  button.onclick = () => navigator.clipboard.writeText(block.textContent)
-    .then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Select it"; });
-  block.after(button);
-}
-"""
 
-# The classes are the tones of blocks. Colours keep a contrast of 4.5 to their ground.
-STYLE = """
-:root { color-scheme: light dark; --page: #fbfaf7; --text: #1d1f23; --faint: #62676f;
-  --line: #dcd9d0; --passed: #1e7044; --broken: #b3261e; --warned: #8a5a00; --absent: #62676f; }
-@media (prefers-color-scheme: dark) { :root { --page: #16181c; --text: #e6e4df; --faint: #9aa0a8;
-  --line: #33363c; --passed: #5bc48c; --broken: #ff8a80; --warned: #e0b050; --absent: #9aa0a8; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 56rem; padding: 2rem 1.25rem; background: var(--page);
-  color: var(--text); font: 16px/1.5 system-ui, "Segoe UI", sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; line-height: 1.3; margin: 0 0 1rem; }
-h2 { font-size: 1.15rem; margin: 0; } h3 { font-size: 1rem; margin: .75rem 0 .25rem; }
-p { margin: .25rem 0; } .strong { font-weight: 600; } .faint { color: var(--faint); }
-.good { color: var(--passed); } .bad, .crashed { color: var(--broken); }
-.warning { color: var(--warned); } .absent, .notice { color: var(--absent); }
-section { border-left: .3rem solid currentColor; padding: .1rem 0 .1rem 1rem; margin: 1.25rem 0; }
-section > * { color: var(--text); }
-code, pre { font: .85rem/1.45 ui-monospace, Consolas, monospace; }
-pre { background: color-mix(in srgb, var(--line) 40%, transparent); padding: .6rem .8rem;
-  white-space: pre-wrap; margin: .4rem 0; }
-summary { cursor: pointer; padding: .3rem 0; }
-button { font: inherit; font-size: .85rem; color: inherit; background: none; cursor: pointer;
-  border: 1px solid var(--faint); border-radius: .3rem; padding: .25rem .9rem; margin: 0 0 .4rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: 1rem 0; }
-dt { color: var(--faint); } dd { margin: 0; }
-table { border-collapse: collapse; }
-td { padding: .1rem 1rem .1rem 0; vertical-align: top; } td:first-child { white-space: nowrap; }
-footer { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: .5rem; }
-td > .good, td > .bad, td > .warning, td > .absent { white-space: nowrap; }
-@media print { button { display: none; } section, pre { break-inside: avoid; } }
-"""
+def own_file(name: str) -> str:
+    """`report.css`, `report.js`."""
+    return files("tritonwin.output").joinpath(name).read_text("utf-8")
 
 
 def diagnosis_page(view: View) -> str:
@@ -124,7 +88,8 @@ def page(
         headline: the answer, also the title of the window.
         when: ISO 8601; None: now.
     """
-    digest = base64.b64encode(hashlib.sha256(_COPY.encode()).digest()).decode()
+    script = own_file("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     made = when or datetime.now(timezone.utc).isoformat(timespec="seconds")
     return f"""<!doctype html>
@@ -135,7 +100,7 @@ def page(
 <meta name="generator" content="{schema}">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{shown(headline)}</title>
-<style>{STYLE}</style>
+<style>{own_file("report.css")}</style>
 </head>
 <body>
 <main>
@@ -143,7 +108,7 @@ def page(
 {"".join(body)}
 </main>
 <footer class="faint">tritonwin {__version__}, {shown(made)}</footer>
-<script>{_COPY}</script>
+<script>{script}</script>
 </body>
 </html>
 """

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tritonwin.output.blocks import Prose, Span, Table, TextLine, line
+from tritonwin.output.blocks import Block, Prose, Span, Table, TextLine, line
 from tritonwin.output.documents import Document
-from tritonwin.output.terminal import show
 from tritonwin.support.matrix import Generation, Matrix, Pair
 
 
@@ -20,7 +19,7 @@ class MatrixReport(Document):
     matrix: Matrix
 
 
-def print_matrix(matrix: Matrix) -> None:
+def of_matrix(matrix: Matrix) -> Iterator[Block]:
     """The tables one below the other, then the notes; every row's source is in the JSON."""
     formats = (
         (d.name, f"{d.capability} on", ", ".join(d.emulated.values()), d.text)
@@ -34,13 +33,12 @@ def print_matrix(matrix: Matrix) -> None:
         ("number formats", _table(heads, formats)),
         ("compilers of CUDA code (MSVC toolset that nvcc accepts)", hosts),
     ):
-        show(line(title, "strong"), table, TextLine())
+        yield from (line(title, "strong"), table, TextLine())
     advice = ((g.name, g.advice) for g in matrix.generations if g.advice)
     for subject, text in (*advice, *((note.subject, note.text) for note in matrix.notes)):
-        show(Prose(text, label=f"{subject}: "))
-    show(
-        TextLine(), line(f"State of {matrix.data_date}. Sources: tritonwin matrix --json", "faint")
-    )
+        yield Prose(text, label=f"{subject}: ")
+    yield TextLine()
+    yield line(f"State of {matrix.data_date}. Sources: tritonwin matrix --json", "faint")
 
 
 def _table(headings: tuple[str, ...], rows: Iterable[Sequence[str | None]]) -> Table:

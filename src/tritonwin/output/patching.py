@@ -9,9 +9,8 @@ from typing import Literal
 from tritonwin.output.blocks import Span, TextLine, Tone, line
 from tritonwin.output.documents import TargetDocument
 from tritonwin.output.journals import conflict_lines
-from tritonwin.output.terminal import show
 from tritonwin.patch.engine import RuleState
-from tritonwin.patch.records import FileRefusal, HookReport, PatchOutcome
+from tritonwin.patch.records import FileRefusal, Hook, PatchOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +40,8 @@ _VERDICTS = {
 }
 
 
-def print_outcome(outcome: PatchOutcome) -> None:
+def of_patch(outcome: PatchOutcome) -> Iterator[TextLine]:
     """A line per rule, or what was changed, refused or left; then what to do."""
-    show(*_lines(outcome))
-
-
-def _lines(outcome: PatchOutcome) -> Iterator[TextLine]:
     whose = "triton-windows" if outcome.flavour == "fork" else "upstream's Triton"
     yield line(f"{whose} {outcome.version or ''} in {outcome.package}", "strong")
     if outcome.status == "examined":
@@ -108,7 +103,7 @@ def _closing(outcome: PatchOutcome) -> Iterator[TextLine]:
         )
 
 
-def _state(hook: HookReport) -> str:
+def _state(hook: Hook) -> str:
     if hook.damaged:
         return "is damaged and does nothing. Take it out: tritonwin patch revert"
     if not hook.starts:

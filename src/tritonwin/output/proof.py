@@ -20,7 +20,7 @@ from tritonwin.facts.records import Facts
 from tritonwin.output.blocks import Block, Prose, Span, line, named
 from tritonwin.output.documents import VerifyReport, target_of
 from tritonwin.output.machine import described
-from tritonwin.output.terminal import Screen, console, show
+from tritonwin.output.terminal import Screen, console
 from tritonwin.output.text import printable
 from tritonwin.output.view import RUNGS, proof_verdict, rung_problems
 from tritonwin.system.codec import to_json
@@ -37,9 +37,9 @@ _SOON = 2  # seconds; most rungs are tried before anybody asks
 MARK = "tritonwin.verify/"  # stands in every kind of report
 
 
-def print_rungs(rungs: Iterable[Rung]) -> None:
+def of_rungs(rungs: Iterable[Rung]) -> Iterator[Block]:
     """The ladder's table of contents."""
-    show(*(named(rung.id, f"{rung.title}  (at most {rung.limit:g} s)") for rung in rungs))
+    return (named(rung.id, f"{rung.title}  (at most {rung.limit:g} s)") for rung in rungs)
 
 
 def print_climb(

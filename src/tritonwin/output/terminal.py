@@ -8,7 +8,7 @@ import re
 import sys
 import textwrap
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
@@ -26,6 +26,7 @@ from tritonwin.output.blocks import (
     Tone,
     line,
 )
+from tritonwin.output.documents import print_document
 from tritonwin.output.invocation import speaking
 from tritonwin.output.text import printable
 
@@ -195,6 +196,14 @@ def show(*blocks: Block, own: bool = True, everything: bool = False) -> None:
 def print_view(view: View, *, everything: bool = False) -> None:
     """A report on one screen; `everything`: all checks, every text in full."""
     show(*view.screen(everything=everything), own=view.here, everything=everything)
+
+
+def answer(document: object, blocks: Iterable[Block], *, as_json: bool) -> None:
+    """Print what came of a command: a document for programs, or blocks for people."""
+    if as_json:
+        print_document(document)
+    else:
+        show(*blocks)
 
 
 def print_note(text: str, tone: Tone = "plain") -> None:

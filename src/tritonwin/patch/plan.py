@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -153,14 +153,8 @@ def _rule_report(
         verdict = engine.judge(rule, parsed[rule.file], sources.flavour)
     elif rule.file in sources.files:
         verdict = Verdict("unknown", sources.files[rule.file].fault)
-    return RuleReport(
-        id=rule.id,
-        defect=rule.defect,
-        need=rule.need,
-        file=rule.file,
-        state=verdict.state,
-        reason=verdict.reason,
-    )
+    row = (rule.id, rule.defect, rule.need, rule.file)
+    return RuleReport(*row, verdict.state, verdict.reason)
 
 
 def _is_ours(source: SourceFile, manifest: Manifest | None) -> bool:
@@ -215,18 +209,12 @@ def _transformed(
     source: SourceFile, flavour: Flavour, only: Collection[str]
 ) -> tuple[str, tuple[str, ...], tuple[Misfit, ...]]:
     """The text after the rules, those applied, and those that do not know its form."""
-    rules = [rule for rule in RULES if not only or rule.id in only]
+    rules = [r for r in RULES if r.file == source.file and (not only or r.id in only)]
     if source.text is None:
-        here = (rule.id for rule in rules if rule.file == source.file)
-        return "", (), tuple(Misfit(rule=name, reason=source.fault) for name in here)
+        return "", (), tuple(Misfit(rule=rule.id, reason=source.fault) for rule in rules)
     done = engine.transform(source.file, source.text, rules, flavour)
-    return done.text, done.applied, tuple(_misfits(done.skipped))
-
-
-def _misfits(skipped: dict[str, Verdict]) -> Iterator[Misfit]:
-    for name, verdict in skipped.items():
-        if verdict.state == "unknown":
-            yield Misfit(rule=name, reason=verdict.reason)
+    unknown = {name: v.reason for name, v in done.skipped.items() if v.state == "unknown"}
+    return done.text, done.applied, tuple(Misfit(rule=n, reason=r) for n, r in unknown.items())
 
 
 def _refusal(

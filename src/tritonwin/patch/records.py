@@ -13,7 +13,7 @@ from typing import Literal
 
 from tritonwin.facts.history import PatchedFile
 from tritonwin.journal import Conflict
-from tritonwin.patch.engine import Flavour, Need, RuleState
+from tritonwin.patch.engine import Flavour, Need, RuleChoice, RuleState
 
 PatchStatus = Literal["examined", "planned", "applied", "reverted", "nothing", "refused"]
 
@@ -129,20 +129,30 @@ class PatchPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HookReport:
-    """An import hook that lies in the target and applies rules.
+class Hook:
+    """An import hook that lies in a target.
 
     Attributes:
-        starts: its `.pth` is there.
-        damaged: it was cut short or spoilt.
+        rules: it applies rules: those of `only`, or all.
+        driver: it carries the driver in Python.
+        starts: the `.pth` that starts it is there.
+        damaged: it is not whole; nothing is known of its contents.
         current: this tritonwin would write the same.
     """
 
     folder: str
-    only: tuple[str, ...]
+    rules: bool = False
+    only: tuple[str, ...] = ()
+    allow_unknown: bool = False
+    driver: bool = False
     starts: bool
     damaged: bool = False
-    current: bool
+    current: bool = False
+
+    @property
+    def choice(self) -> RuleChoice | None:
+        """The rules that it applies; None: none."""
+        return RuleChoice(self.only, self.allow_unknown) if self.rules else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +173,7 @@ class PatchOutcome(Report):
     conflicts: tuple[Conflict, ...] = ()
     skipped: tuple[Misfit, ...] = ()
     unverified: tuple[str, ...] = ()
-    hook: HookReport | None = None
+    hook: Hook | None = None
     journal: str | None = None
     diff: str | None = None
     notes: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ from tritonwin.journal import Header, Journal, JournalError, Store, UndoReport, 
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook import install
 from tritonwin.patch.plan import SIZE_LIMIT, examine, make_plan, read_triton
-from tritonwin.patch.records import HookReport, PatchOutcome, PatchPlan, PatchStatus, Report
+from tritonwin.patch.records import Hook, PatchOutcome, PatchPlan, PatchStatus, Report
 from tritonwin.system.codec import Json
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_file, read_bytes
@@ -245,15 +245,17 @@ class PatchSession:
                     f"{conflict.place} was changed since: {conflict.found}",
                     f"Keep that beside it: tritonwin undo {report.id} --force",
                 )
-            install.drop_kept(there.folder)
+            install.drop_kept(Path(there.folder))
             left = install.find(target)
             if (left and left.choice, bool(left and left.driver)) == (choice, driver):
-                return report.id, tuple(str(there.folder / name) for name in (HOOK, HOOK_START))
+                return report.id, tuple(
+                    str(Path(there.folder, name)) for name in (HOOK, HOOK_START)
+                )
 
-    def find_hook(self) -> install.Installed | None:
+    def find_hook(self) -> Hook | None:
         return install.find(self.target) if self.target else None
 
-    def _hook(self) -> install.Installed | None:
+    def _hook(self) -> Hook | None:
         """The hook that applies rules, or is damaged; None for one with the driver alone."""
         there = self.find_hook()
         return there if there and (there.choice or there.damaged) else None
@@ -286,20 +288,11 @@ class PatchSession:
         journal: str | None = None,
         notes: tuple[str, ...] = (),
     ) -> PatchOutcome:
-        there = self._hook()
         return PatchOutcome(
             **vars(self._report()),
             status=status,
             changed=changed,
-            hook=HookReport(
-                folder=str(there.folder),
-                only=tuple(there.choice.only) if there.choice else (),
-                starts=there.starts,
-                damaged=there.damaged,
-                current=there.current,
-            )
-            if there
-            else None,
+            hook=self._hook(),
             journal=journal,
             notes=notes,
         )

@@ -14,7 +14,7 @@ import json
 import re
 import zlib
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from tritonwin.facts.torch_triton import HOOK, HOOK_SETTINGS, HOOK_START, hook_s
 from tritonwin.journal import Journal
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook.apply import DETOURS
+from tritonwin.patch.records import Hook
 from tritonwin.patch.rules import FILES
 from tritonwin.system.access import can_write
 from tritonwin.system.files import is_file, is_folder, paths_in, read_text
@@ -82,26 +83,6 @@ DRIVER_FILES = ("backends/nvidia/driver.py", "backends/amd/driver.py")
 _ON_DISK = "Patch its files instead: tritonwin patch apply --python {python}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Installed:
-    """A hook that lies in a target.
-
-    Attributes:
-        choice: the rules that it applies; None: none.
-        driver: it carries the driver in Python.
-        starts: the `.pth` that starts it is there.
-        damaged: it is not whole; nothing is known of its contents.
-        current: this tritonwin would write the same.
-    """
-
-    folder: Path
-    choice: RuleChoice | None = None
-    driver: bool = False
-    starts: bool
-    damaged: bool = False
-    current: bool = False
-
-
 # -- its content
 
 
@@ -143,7 +124,7 @@ def _below(place: Traversable, path: str) -> Iterator[tuple[str, str]]:
     if place.is_dir():
         for inside in sorted(place.iterdir(), key=lambda each: each.name):
             yield from _below(inside, f"{path}/{inside.name}")
-    elif path.endswith((".py", ".json")):
+    elif path.endswith((".py", ".json", ".h")):
         yield path, place.read_text("utf-8")
     elif path.endswith("/rules.toml"):  # a target's Python may read no TOML
         rows = loads(place.read_text("utf-8"))["rule"]
@@ -153,7 +134,7 @@ def _below(place: Traversable, path: str) -> Iterator[tuple[str, str]]:
 # -- in a target
 
 
-def find(target: Interpreter) -> Installed | None:
+def find(target: Interpreter) -> Hook | None:
     """The hook that this Python would start, or could."""
     for folder in _folders(target):
         text = read_text(folder / HOOK)
@@ -161,13 +142,18 @@ def find(target: Interpreter) -> Installed | None:
             continue
         starts, settings = is_file(folder / HOOK_START), hook_settings(text)
         if settings is None:
-            return Installed(folder=folder, starts=starts, damaged=True)
-        choice = RuleChoice(*settings["choice"]) if settings["choice"] else None
-        driver = bool(settings["driver"])
-        current = text.encode() == generate(choice, driver=driver)[HOOK]
-        return Installed(
-            folder=folder, choice=choice, driver=driver, starts=starts, current=current
+            return Hook(folder=str(folder), starts=starts, damaged=True)
+        only, allow_unknown = settings["choice"] or ((), False)
+        there = Hook(
+            folder=str(folder),
+            rules=settings["choice"] is not None,
+            only=tuple(only),
+            allow_unknown=allow_unknown,
+            driver=bool(settings["driver"]),
+            starts=starts,
         )
+        same = generate(there.choice, driver=there.driver)[HOOK]
+        return replace(there, current=text.encode() == same)
     return None
 
 
@@ -212,7 +198,7 @@ def write(
         UserError: see `place`; JournalError where the system refuses.
     """
     there = find(target)
-    folder = there.folder if there else place(target)
+    folder = Path(there.folder) if there else place(target)
     if choice or driver:
         for name, content in generate(choice, driver=driver).items():
             journal.write(folder / name, content)

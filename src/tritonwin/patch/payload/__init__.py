@@ -1,6 +1,6 @@
 """Texts that rules put into a Triton: self-contained, standard library only, Python 3.9.
 
-Each `.py` here but this one and `dlfcn` is appended to a module of Triton, without its docstring.
+Each `.py` here but this one is appended to a module of Triton, without its docstring.
 """
 
 from __future__ import annotations

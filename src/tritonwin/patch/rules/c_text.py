@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tritonwin.patch import payload
 from tritonwin.patch.edits import (
     Source,
     absent,
@@ -19,49 +20,11 @@ from tritonwin.patch.engine import edits
 
 # The pointer that GetProcAddress returns says whether it succeeded. GetLastError does not: it
 # may hold an old error, and triton-windows 3.4 to 3.6 crash for having asked it.
-_DLFCN = """\
-#ifdef _WIN32 /* {marker} */
-#ifndef WIN32_LEAN_AND_MEAN
-#define WIN32_LEAN_AND_MEAN
-#endif
-#include <string.h>
-#include <windows.h>
-#define RTLD_LAZY 1
-#define RTLD_LOCAL 0
-#define RTLD_NOLOAD 4
-static const char *tritonwin_dl_error = NULL;
-static inline void *dlopen(const char *name, int mode) {
-  if (strcmp(name, "libcuda.so.1") == 0)
-    name = "nvcuda.dll";
-  if (strcmp(name, "libamdhip64.so") == 0)
-    name = GetModuleHandleA("amdhip64_7.dll") ? "amdhip64_7.dll" : "amdhip64_6.dll";
-  if (mode & RTLD_NOLOAD)
-    return (void *)GetModuleHandleA(name);
-  /* from the system's folder, or together with what lies beside it */
-  return (void *)LoadLibraryExA(name, NULL, strpbrk(name, "/:") ? 0x8 : 0x800);
-}
-static inline void *dlsym(void *library, const char *name) {
-  void *symbol = (void *)GetProcAddress((HMODULE)library, name);
-  tritonwin_dl_error = symbol ? NULL : "no such function in this library";
-  return symbol;
-}
-static inline const char *dlerror(void) {
-  const char *error = tritonwin_dl_error;
-  tritonwin_dl_error = NULL;
-  return error;
-}
-static inline int dlclose(void *library) {
-  return FreeLibrary((HMODULE)library) ? 0 : -1;
-}
-#else
-#include <dlfcn.h>
-#endif
-"""
 
 
 def shim(marker: str) -> str:
     """For a C file."""
-    return _DLFCN.replace("{marker}", marker)
+    return payload.text("dlfcn.h").replace("{marker}", marker)
 
 
 def shim_in_f_string(marker: str) -> str:
