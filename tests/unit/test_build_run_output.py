@@ -90,7 +90,9 @@ RUNS = (BuildRun(jobs=4, ending="finished", seconds=60, peak_memory=2 * GIB, ste
 def test_a_proven_wheel_can_be_installed(printed: io.StringIO) -> None:
     wheel = Path("dist", "flash_attn-2.8.3+cu130torch2.11-cp312-cp312-win_amd64.whl")
     proof = WheelProof(steps=(ProofStep(name="import x", state="passed", detail=""),))
-    building.print_outcome(BuildOutcome(runs=RUNS, log="l", wheel=str(wheel), proof=proof))
+    terminal.show(
+        *building.of_outcome(BuildOutcome(runs=RUNS, log="l", wheel=str(wheel), proof=proof))
+    )
     assert 'install: tritonwin install flash-attn --find-links "dist"' in printed.getvalue()
     assert "built in 60 s with 4 jobs, 2.0 GiB at the peak\n" in printed.getvalue()
 
@@ -103,7 +105,7 @@ def test_runs_are_told_without_saying_the_same_twice(
     jobs: tuple[int, ...], words: str, printed: io.StringIO
 ) -> None:
     runs = tuple(BuildRun(jobs=number, seconds=45) for number in jobs)
-    building.print_outcome(BuildOutcome(runs=runs, log="l", wheel="x.whl"))
+    terminal.show(*building.of_outcome(BuildOutcome(runs=runs, log="l", wheel="x.whl")))
     assert words in printed.getvalue()
 
 
@@ -114,7 +116,7 @@ def test_the_last_word_of_a_wheel(printed: io.StringIO) -> None:
     )
     outcome = BuildOutcome(runs=RUNS, log="build.log", wheel="x.whl", proof=WheelProof(steps=steps))
     assert not outcome.proven
-    building.print_outcome(outcome)
+    terminal.show(*building.of_outcome(outcome))
     text = printed.getvalue()
     for part in (
         "ok       import x",
@@ -133,7 +135,7 @@ def test_the_last_word_of_a_failure(printed: io.StringIO) -> None:
         log="build.log",
         failed_step=(Evidence(text="kernel.cu(1): error: no such thing", where="line 2"),),
     )
-    building.print_outcome(outcome)
+    terminal.show(*building.of_outcome(outcome))
     text = printed.getvalue()
     for part in (
         "The build failed",

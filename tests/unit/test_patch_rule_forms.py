@@ -9,7 +9,7 @@ from cases import cases
 
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
-from tritonwin.patch.engine import Rule
+from tritonwin.patch.engine import Rule, TextStep
 from tritonwin.patch.rules import BY_ID, RULES
 
 _LDCONFIG = 'libs = subprocess.check_output(["/sbin/ldconfig"])'
@@ -41,7 +41,7 @@ def test_an_edit_that_would_break_a_source_is_not_made() -> None:
         need="jit",
         why="None.",
         removes="",
-        edit=lambda source, marker: f"{source.text}def (  # {marker}\n",
+        steps=(TextStep(old=r"\Z", new="def (  # {marker}\n"),),
     )
     outcome = engine.transform("a.py", "x = 1\n", [breaking], "upstream")
     assert (outcome.text, outcome.applied) == ("x = 1\n", ())

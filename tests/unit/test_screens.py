@@ -141,7 +141,9 @@ def of_install(facts: Facts, request: str) -> Show:
 def of_build(**facts: Any) -> Show:
     def show(folder: Path) -> None:
         machine = machines.windows(folder, **facts)
-        building.print_build_plan(plan(Order(recipe="flash-attn", anyway=True), machine))
+        terminal.show(
+            *building.of_build_plan(plan(Order(recipe="flash-attn", anyway=True), machine))
+        )
 
     return show
 

@@ -186,7 +186,7 @@ def command(
         plan = runner.read_plan(plan.layout.plan)
         plan = plan.with_jobs(order.jobs) if order.jobs else plan
     if not as_json:
-        building.print_build_plan(plan, everything=everything)
+        terminal.show(*building.of_build_plan(plan), everything=everything)
     possible = plan.possible or resume
     if only_plan or not possible or not (yes or terminal.agreed("Build it?")):
         if as_json:
@@ -247,6 +247,7 @@ def _prepare_words(plan: BuildPlan) -> list[str]:
 def _carry_out(plan: BuildPlan, context: BuildContext, *, resume: bool, as_json: bool) -> int:
     from tritonwin.build import runner
     from tritonwin.output import building, documents
+    from tritonwin.output.terminal import show
 
     if as_json:
         outcome = runner.make(plan, context, resume=resume)
@@ -257,7 +258,7 @@ def _carry_out(plan: BuildPlan, context: BuildContext, *, resume: bool, as_json:
     else:
         with building.Follower() as on_event:
             outcome = runner.make(plan, replace(context, on_event=on_event), resume=resume)
-        building.print_outcome(outcome)
+        show(*building.of_outcome(outcome))
     return Exit.DONE if outcome.proven else Exit.PROBLEMS
 
 
@@ -288,12 +289,10 @@ def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
 def _index(folder: Path, *, as_json: bool) -> int:
     """Write wheels.json, and print it where JSON is asked for."""
     from tritonwin.build import fleet
-    from tritonwin.output import documents, terminal
+    from tritonwin.output.blocks import line
+    from tritonwin.output.terminal import answer
 
     document = fleet.write_index(folder)
-    if as_json:
-        documents.print_document(document)
-    else:
-        wheels = len(document.wheels)
-        terminal.print_note(f"written: {folder / fleet.INDEX} ({wheels} wheels)")
+    said = line(f"written: {folder / fleet.INDEX} ({len(document.wheels)} wheels)")
+    answer(document, [said], as_json=as_json)
     return Exit.DONE if document.wheels else Exit.PROBLEMS

@@ -50,20 +50,27 @@ def told_to_end() -> Iterator[None]:
 
 
 @contextmanager
+def _on_ctrl_c(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """In the block, Ctrl-C calls the handler, where it would raise KeyboardInterrupt."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
 def ctrl_c_is_not_ours() -> Iterator[None]:
     """In the block, Ctrl-C is ignored here: the child program that is waited for receives it too.
 
     As an exception it could come between the child's end and the reading of its status.
     """
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    with _on_ctrl_c(lambda *_: None):  # the program would inherit SIG_IGN
         yield
-        return
-    signal.signal(signal.SIGINT, lambda *_: None)  # the program would inherit SIG_IGN
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
@@ -79,12 +86,5 @@ def ctrl_c_noted() -> Iterator[Callable[[], bool]]:
         signal.signal(number, signal.default_int_handler)
         noted.set()
 
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    with _on_ctrl_c(note):
         yield noted.is_set
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield noted.is_set
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -11,10 +11,10 @@ import click
 
 from tritonwin.cli import endings
 from tritonwin.cli.options import Arch, Number, TargetOptions, json_option, target_options
-from tritonwin.errors import Exit, UserError
+from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
-    from tritonwin.verify.records import Rung, Verdict
+    from tritonwin.verify.records import Verdict
 
 # a script that goes on after 0 must not take a PC without a GPU for proven, nor for broken
 _STATUS: dict[Verdict, Exit] = {
@@ -105,7 +105,7 @@ def command(
     from tritonwin.verify.records import Proof
     from tritonwin.verify.setting import setting_for
 
-    rungs = _chosen(through, only)
+    rungs = records.select(through, only)
     if chip is not None and not re.fullmatch(r"gfx[0-9a-f]{3,4}", chip):
         raise click.UsageError(f"--chip {chip!r}: it takes the gfx name of a chip, such as gfx1100")
     if list_rungs and reports:
@@ -137,20 +137,3 @@ def command(
     if shown.verdict == "proven" and through is None and not only:
         write_proven(facts, Environment(dict(os.environ)))
     return status
-
-
-def _chosen(through: str | None, only: tuple[str, ...]) -> tuple[Rung, ...]:
-    from tritonwin.verify import records
-
-    try:
-        found = records.select(through, only)
-    except KeyError as error:
-        msg = f"there is no rung {error.args[0]!r}"
-        names = ", ".join(rung.id for rung in records.load().rung)
-        raise UserError(msg, f"The rungs are: {names}") from None
-    if not found:
-        raise UserError(
-            f"nothing of --only lies at or below {through}",
-            "Leave out --through, or name other rungs; --list shows the order.",
-        )
-    return found

@@ -29,7 +29,7 @@ from tritonwin.facts.records import (
     System,
 )
 from tritonwin.facts.system import read_system, read_variables
-from tritonwin.facts.target import deep_import, examine, examine_files
+from tritonwin.facts.target import deep_import, examine
 from tritonwin.facts.toolchain.compilers import find_compilers
 from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
 from tritonwin.facts.toolchain.msvc import find_msvc, find_windows_sdks
@@ -77,11 +77,7 @@ def collect(
     with waiting_threads() as threads:
         target = threads.submit(
             answered,
-            lambda: (
-                examine_files(choice.executable, host)
-                if reads
-                else examine(choice.executable, host, timeout)
-            ),
+            lambda: examine(choice.executable, host, None if reads else timeout),
         )
         gpus = threads.submit(guard.call, "gpus", lambda: read_gpus(host, patience), ((), ()))
         msvc = threads.submit(guard.call, "msvc", lambda: find_msvc(host), ())

@@ -24,17 +24,23 @@ OLDEST = (3, 8)  # what probe.py is written for
 _WRONG_USE = 2  # how Python 2 ends when it is given -I
 _ERROR_LENGTH = 500  # characters of a foreign program's error text that are shown
 
+# What sysconfig calls the platform of a Windows program, by the machine in its header.
+_PLATFORM_TAGS = {"AMD64": "win_amd64", "ARM64": "win_arm64", "x86": "win32"}
+
 
 class TargetError(UserError):
     """An interpreter that cannot be examined: what is wrong, and what to do (`help`)."""
 
 
-def examine(executable: str, host: Host, timeout: float = 30) -> Interpreter:
+def examine(executable: str, host: Host, timeout: float | None = 30) -> Interpreter:
     """Run the probe in an interpreter; join its answer with what its files say.
 
     Where the interpreter only starts without its `site` module, `site_loaded` is False and
     `error` says why. `sys_path` is that of an ordinary start, less the folder of the script.
-    A 32-bit Python is reported like any other. `timeout` is in seconds, for each start.
+    A 32-bit Python is reported like any other.
+
+    Args:
+        timeout: seconds for each start; None: its files are read, and it is not started.
 
     Raises:
         TargetError: no Python, no answer in time, a crash, or an answer that makes no sense.
@@ -42,6 +48,13 @@ def examine(executable: str, host: Host, timeout: float = 30) -> Interpreter:
     path = Path(executable).absolute()
     _refuse(path, windows=host.windows)
     seen = describe(path, "target", host)
+    if timeout is None:
+        return replace(
+            seen,
+            started=False,
+            platform_tag=_PLATFORM_TAGS.get(seen.machine or "") if host.windows else None,
+            sys_path=(*_python_path(seen, host), *seen.site_packages),
+        )
     done, answer = _ask(path, host, timeout, ("-I", "-B", "-X", "utf8"))
     trouble = None
     if answer is None and not done.timed_out:
@@ -63,27 +76,6 @@ def examine(executable: str, host: Host, timeout: float = 30) -> Interpreter:
             error=f"starts only without its site module: {trouble}",
         )
     return found
-
-
-# What sysconfig calls the platform of a Windows program, by the machine in its header.
-_PLATFORM_TAGS = {"AMD64": "win_amd64", "ARM64": "win_arm64", "x86": "win32"}
-
-
-def examine_files(executable: str, host: Host) -> Interpreter:
-    """An interpreter as its files describe it; it is not started.
-
-    Raises:
-        TargetError: no Python.
-    """
-    path = Path(executable).absolute()
-    _refuse(path, windows=host.windows)
-    seen = describe(path, "target", host)
-    return replace(
-        seen,
-        started=False,
-        platform_tag=_PLATFORM_TAGS.get(seen.machine or "") if host.windows else None,
-        sys_path=(*_python_path(seen, host), *seen.site_packages),
-    )
 
 
 def deep_import(executable: str, module: str, timeout: float = 120) -> ImportResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePath
 from typing import Literal
@@ -14,9 +14,9 @@ from rich.console import Console
 from tritonwin.build.outcome import BuildOutcome, Event, Progress
 from tritonwin.build.plan import GIB, BuildPlan
 from tritonwin.output.blocks import Block, Fold, Prose, Span, Table, TextLine, Tone, line
-from tritonwin.output.documents import ToolInfo
+from tritonwin.output.documents import Document
 from tritonwin.output.proof import of_rung
-from tritonwin.output.terminal import Meter, show
+from tritonwin.output.terminal import Meter
 from tritonwin.output.view import section
 
 BuildStatus = Literal[
@@ -30,11 +30,10 @@ BuildStatus = Literal[
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildReport:
+class BuildReport(Document):
     """Output of `tritonwin build --json`: the plan with every reason, and its outcome."""
 
     schema: Literal["tritonwin.build/3"] = "tritonwin.build/3"
-    tool: ToolInfo = field(default_factory=ToolInfo)
     status: BuildStatus
     plan: BuildPlan
     outcome: BuildOutcome | None = None
@@ -81,33 +80,31 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
-def print_outcome(outcome: BuildOutcome) -> None:
-    """Print the outcome; of a failure the reason, the log and how to go on."""
+def of_outcome(outcome: BuildOutcome) -> Iterator[Block]:
+    """The wheel, what was tried with it and how it was built; of a failure how to go on."""
     if outcome.wheel is None:
-        show(*_failure(outcome))
+        yield from _failure(outcome)
         return
     if outcome.proof:
         for step in outcome.proof.steps:
             word, tone = _STATES.get(step.state, ("n/a", "absent"))
             detail = Span(f"  ({step.detail})", "faint")
-            show(line(f"{word:7}  ", tone, Span(step.name), detail, indent=2))
+            yield line(f"{word:7}  ", tone, Span(step.name), detail, indent=2)
         for result in outcome.proof.rungs:
-            show(*of_rung(result))
+            yield from of_rung(result)
     wheel, runs = PurePath(outcome.wheel), outcome.runs
     seconds = sum(run.seconds for run in runs)
     peak = max((run.peak_memory for run in runs), default=0)
     jobs = ", then ".join(str(number) for number, _ in groupby(run.jobs for run in runs))
     times = f" in {len(runs)} runs" if len(runs) > 1 else ""
+    yield line(f"built in {duration(seconds)}{times} with {jobs} jobs, {_gib(peak)} at the peak")
+    yield line(f"log: {outcome.log}")
+    yield line(f"made from: {outcome.info}")
+    yield line(f"wheel: {wheel}")
     name = wheel.name.partition("-")[0].replace("_", "-")
-    show(
-        line(f"built in {duration(seconds)}{times} with {jobs} jobs, {_gib(peak)} at the peak"),
-        line(f"log: {outcome.log}"),
-        line(f"made from: {outcome.info}"),
-        line(f"wheel: {wheel}"),
-        line(f'install: tritonwin install {name} --find-links "{wheel.parent}"')
-        if outcome.proven
-        else line("The wheel is there, but it is not proven: see what failed above."),
-    )
+    install = f'install: tritonwin install {name} --find-links "{wheel.parent}"'
+    unproven = "The wheel is there, but it is not proven: see what failed above."
+    yield line(install if outcome.proven else unproven)
 
 
 def _gib(count: float) -> str:
@@ -131,16 +128,8 @@ def _failure(outcome: BuildOutcome) -> Iterator[Block]:
 # --- the plan
 
 
-def print_build_plan(plan: BuildPlan, *, everything: bool = False) -> None:
-    """The obstacles, every choice, then the warnings.
-
-    Args:
-        everything: each choice with its reason and its flag.
-    """
-    show(*_plan(plan), everything=everything)
-
-
-def _plan(plan: BuildPlan) -> Iterator[Block]:
+def of_build_plan(plan: BuildPlan) -> Iterator[Block]:
+    """The obstacles, every choice, then the warnings; folded, the reason of each choice."""
     yield line(f"build {plan.distribution or plan.recipe} {plan.version}", "strong")
     for refusal in plan.refusals:
         about = f" [{refusal.problem}]" if refusal.problem else ""

@@ -56,8 +56,8 @@ class TextStep:
 
 
 @dataclass(frozen=True)
-class RuleRow:
-    """A rule as `rules/rules.toml` describes it, which explains the fields."""
+class Rule:
+    """A defect of Triton's sources on Windows, as `rules/rules.toml` describes it, and its edit."""
 
     id: str
     defect: str
@@ -79,29 +79,30 @@ class RuleRow:
         """The GPUs it is about: "nvidia", "amd"; None: all."""
         return self.file.split("/")[1] if self.file.startswith("backends/") else None
 
+    def edit(self, source: Source) -> str:
+        """The text without the defect, with the marker in a comment of each edited place.
+
+        It is pure, structure decides and never a version, and other systems keep the behaviour
+        that they had. Raises `edits.NoEdit` where there is nothing to edit, and why.
+        """
+        if not self.steps:
+            return declared[self.id](source, self.marker)
+        text = source.text
+        for step in self.steps:
+            if step.old:
+                times = step.times or len(re.findall(step.old, text, re.MULTILINE)) or 1
+                new = step.new.replace("{marker}", self.marker)
+                text = substituted(text, step.old, new, times)
+            elif bool(re.search(step.where or step.unless, text, re.MULTILINE)) == bool(step.where):
+                raise NoEdit(step.state, step.reason)
+        return text
+
 
 @dataclass(frozen=True)
 class RuleTable:
     """All rows, in the order in which they are applied. None of them needs another."""
 
-    rule: tuple[RuleRow, ...]
-
-
-def _no_edit(source: Source, marker: str) -> str:
-    """The default that Python 3.9 wants behind other defaults; each rule has its own edit."""
-    raise NotImplementedError(marker)
-
-
-@dataclass(frozen=True)
-class Rule(RuleRow):
-    """One defect of Triton's sources on Windows, and the edit that removes it.
-
-    `edit(source, marker)` returns the edited text, with the marker in a comment of each edited
-    place; it raises `edits.NoEdit` where there is nothing to edit, and why. It is pure, structure
-    decides and never a version, and other systems keep the behaviour they had.
-    """
-
-    edit: Edit = _no_edit
+    rule: tuple[Rule, ...]
 
 
 @dataclass(frozen=True)
@@ -116,25 +117,13 @@ declared: dict[str, Edit] = {}  # by the ids of rules
 
 
 def edits(*rules: str) -> Callable[[Edit], Edit]:
-    """Declare the decorated function as the edit of these rules; see `Rule`."""
+    """Declare the decorated function as the edit of these rules; see `Rule.edit`."""
 
     def declare(edit: Edit) -> Edit:
         declared.update(dict.fromkeys(rules, edit))
         return edit
 
     return declare
-
-
-def edit_text(steps: tuple[TextStep, ...], source: Source, marker: str) -> str:
-    """The text after all steps; raises NoEdit."""
-    text = source.text
-    for step in steps:
-        if step.old:
-            times = step.times or len(re.findall(step.old, text, re.MULTILINE)) or 1
-            text = substituted(text, step.old, step.new.replace("{marker}", marker), times)
-        elif bool(re.search(step.where or step.unless, text, re.MULTILINE)) == bool(step.where):
-            raise NoEdit(step.state, step.reason)
-    return text
 
 
 @dataclass(frozen=True)
@@ -162,7 +151,7 @@ def judge(rule: Rule, source: Source, flavour: Flavour) -> Verdict:
     if is_applied(rule, source.text):
         return Verdict("applied", "tritonwin's edit is there")
     try:
-        return Verdict("needed", rule.removes, rule.edit(source, rule.marker))
+        return Verdict("needed", rule.removes, rule.edit(source))
     except NoEdit as answer:
         return Verdict(_state(answer, flavour), answer.reason)
     except RecursionError:  # the parser goes deeper than Python's own functions can follow
@@ -177,7 +166,7 @@ def _state(answer: NoEdit, flavour: Flavour) -> RuleState:
     return "fixed-by-fork" if flavour == "fork" else "fixed-upstream"
 
 
-def is_applied(rule: RuleRow, text: str) -> bool:
+def is_applied(rule: Rule, text: str) -> bool:
     return bool(re.search(re.escape(rule.marker) + r"(?![^\W_]|-)", text))
 
 

@@ -22,7 +22,6 @@ from tritonwin.facts.interpreters import find_target
 from tritonwin.facts.packages import find_package
 from tritonwin.facts.records import Interpreter
 from tritonwin.facts.target import examine as examine_target
-from tritonwin.facts.target import examine_files
 from tritonwin.facts.torch_triton import HOOK, HOOK_START, is_fork, read_torch
 from tritonwin.journal import Header, Journal, JournalError, Store, UndoReport, preview, undo
 from tritonwin.patch.engine import RuleChoice
@@ -38,6 +37,10 @@ ACTION = "patch"  # in the plan of a journal: which of our commands wrote it
 HookAction = Literal["patch-hook", "driver"]
 ALL = RuleChoice()
 _WAIT = 5.0  # seconds for another tritonwin
+_NOT_KEPT = (
+    "The files carry edits of tritonwin, but what they were before is not kept here: install this "
+    "Triton again to restore it."
+)
 _RESTART = "Programs that are running keep the Triton that they loaded; restart them."
 
 
@@ -110,7 +113,8 @@ class PatchSession:
             if any(report.state != "undone" for report in reports):
                 return replace(self._outcome("refused"), conflicts=conflicts)
             if not reports:
-                return self._outcome("nothing", notes=self._foreign_edits())
+                notes = (_NOT_KEPT,) if self._report().of("applied") else ()
+                return self._outcome("nothing", notes=notes)
             self._clear_helpers()
         return self._outcome("reverted", journal=reports[-1].id, changed=changed, notes=(_RESTART,))
 
@@ -321,15 +325,6 @@ class PatchSession:
             )
         return tuple(notes)
 
-    def _foreign_edits(self) -> tuple[str, ...]:
-        if not self._report().of("applied"):
-            return ()
-        note = (
-            "The files carry edits of tritonwin, but what they were before is not kept here: "
-            "install this Triton again to restore it."
-        )
-        return (note,)
-
 
 def of_folder(folder: Path) -> PatchSession:
     """The Triton whose package folder is named, or the folder above."""
@@ -355,13 +350,9 @@ def of_python(
     """
     host = Host.this_machine(app)
     choice = find_target(host, python, app)
-    target = replace(
-        examine_target(choice.executable, host, timeout)
-        if not choice.planted or may_start(choice.executable)
-        else examine_files(choice.executable, host),
-        source=choice.source,
-        chosen_by=choice.chosen_by,
-    )
+    starts = not choice.planted or may_start(choice.executable)
+    examined = examine_target(choice.executable, host, timeout if starts else None)
+    target = replace(examined, source=choice.source, chosen_by=choice.chosen_by)
     found = find_package(target, "triton")
     if found is None or found.namespace:
         raise UserError(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import secrets
 import signal
-import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future
@@ -41,38 +40,39 @@ _HEARD = 200_000  # characters of a program's output that are explained
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """A rung that is being tried, since `seconds`; `step`: what it says that it is doing."""
+    """A rung that is being tried in `folder`, since `begun` by the monotonic clock."""
 
     title: str
-    seconds: float
-    step: str | None
+    folder: Path
+    begun: float
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.begun
+
+    @property
+    def step(self) -> str | None:
+        """What it says that it is doing."""
+        return last_step(self.folder)
 
 
 class ClimbWatch:
     """The rungs that are being tried. Filled by the threads of a climb, read by any other."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._begun: dict[str, tuple[Rung, Path, float]] = {}
+        self._begun: dict[str, Trial] = {}
 
     @contextmanager
     def trying(self, rung: Rung, folder: Path) -> Iterator[None]:
         """While its program runs in `folder`."""
-        with self._lock:
-            self._begun[rung.id] = rung, folder, time.monotonic()
+        self._begun[rung.id] = Trial(title=rung.title, folder=folder, begun=time.monotonic())
         try:
             yield
         finally:
-            with self._lock:
-                del self._begun[rung.id]
+            del self._begun[rung.id]
 
     def now(self) -> tuple[Trial, ...]:
-        with self._lock:
-            begun = tuple(self._begun.values())
-        return tuple(
-            Trial(title=rung.title, seconds=time.monotonic() - start, step=last_step(folder))
-            for rung, folder, start in begun
-        )
+        return tuple(self._begun.copy().values())  # a copy is made in one step
 
 
 def last_step(folder: Path) -> str | None:

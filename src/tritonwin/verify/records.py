@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, TypeAlias
 
+from tritonwin.errors import UserError
 from tritonwin.system.toml import read_resource
 
 RungState = Literal[
@@ -71,15 +72,21 @@ def select(through: str | None = None, only: Collection[str] = ()) -> tuple[Rung
     """The ladder up to and with `through`; of it, those named in `only`, if any.
 
     Raises:
-        KeyError: there is no rung of that name.
+        UserError: there is no rung of that name, or none is left.
     """
     rungs = load().rung
     names = [rung.id for rung in rungs]
     for name in (*only, *([through] if through else [])):
         if name not in names:
-            raise KeyError(name)
+            raise UserError(f"there is no rung {name!r}", f"The rungs are: {', '.join(names)}")
     last = names.index(through) if through else len(names) - 1
-    return tuple(rung for rung in rungs[: last + 1] if not only or rung.id in only)
+    found = tuple(rung for rung in rungs[: last + 1] if not only or rung.id in only)
+    if not found:
+        raise UserError(
+            f"nothing of --only lies at or below {through}",
+            "Leave out --through, or name other rungs; --list shows the order.",
+        )
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -229,22 +229,19 @@ def read_runtime_dlls(target: Interpreter, host: Host) -> tuple[RuntimeDll, ...]
     found: list[RuntimeDll] = []
     places = tuple(_places(target, host))
     for name in NAMES:
-        taken = False
-        for place, folder, searched in places:
-            path = folder / name
-            if is_file(path):
-                image = read_pe(path, version=True)
-                version = image.file_version if image else None
-                found.append(
-                    RuntimeDll(
-                        name=name,
-                        path=str(path),
-                        place=place,
-                        version=version,
-                        loaded=searched and not taken,
-                    )
+        copies = [(p, f / name, searched) for p, f, searched in places if is_file(f / name)]
+        loaded = next((path for _, path, searched in copies if searched), None)
+        for place, path, _ in copies:
+            image = read_pe(path, version=True)
+            found.append(
+                RuntimeDll(
+                    name=name,
+                    path=str(path),
+                    place=place,
+                    version=image.file_version if image else None,
+                    loaded=path == loaded,
                 )
-                taken = taken or searched
+            )
     return tuple(found)
 
 

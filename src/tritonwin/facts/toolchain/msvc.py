@@ -12,7 +12,7 @@ import json
 import secrets
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
 from tritonwin.errors import UserError
@@ -203,14 +203,6 @@ _KITS = (
 )
 
 
-@dataclass(frozen=True)
-class _Sdk:
-    root: Path
-    version: str
-    source: str
-    sought: bool = True  # False: Triton does not take it from here
-
-
 def find_windows_sdks(host: Host) -> tuple[WindowsSdk, ...]:
     """List every SDK version once, in the order of triton-windows' `find_winsdk()`.
 
@@ -222,30 +214,27 @@ def find_windows_sdks(host: Host) -> tuple[WindowsSdk, ...]:
     wrote them.
     """
 
-    def absent(found: _Sdk, listed: Iterable[str]) -> tuple[str, ...]:
-        files = (part.format(found.version) for part in listed)
-        return tuple(_shown(file) for file in files if not is_file(found.root / file))
+    def absent(sdk: WindowsSdk, listed: Iterable[str]) -> tuple[str, ...]:
+        files = (part.format(sdk.version) for part in listed)
+        return tuple(_shown(file) for file in files if not is_file(Path(sdk.path, file)))
 
     return in_order(
         _sdks(host),
-        lambda found: found.root / "Include" / found.version,
-        lambda found: WindowsSdk(
-            version=found.version,
-            path=str(found.root),
-            source=found.source,
-            missing=absent(found, parts().sdk.every),
-        ),
-        lambda found, _: found.sought and not absent(found, parts().sdk.asked),
+        lambda found: Path(found[0].path, "Include", found[0].version),
+        lambda found: replace(found[0], missing=absent(found[0], parts().sdk.every)),
+        lambda found, sdk: found[1] and not absent(sdk, parts().sdk.asked),
     )
 
 
-def _sdks(host: Host) -> Iterator[_Sdk]:
+def _sdks(host: Host) -> Iterator[tuple[WindowsSdk, bool]]:
+    """Each with whether Triton takes it from there."""
     root = host.env.folder("WindowsSdkDir")
     named = host.env.get("WindowsSDKVersion") or host.env.get("WindowsSDKVer") or ""
     # "10.0.22621.0\"; a prompt without an SDK leaves a lone backslash
     version = named.strip().rstrip("\\/")
     if root and version:
-        yield _Sdk(root, version, "variable WindowsSdkDir")
+        sdk = WindowsSdk(version=version, path=str(root), source="variable WindowsSdkDir")
+        yield sdk, True
     for key, name in _KITS:
         for view in (32, 64):
             value = host.registry.value(key, name, view=view)
@@ -257,10 +246,10 @@ def _sdks(host: Host) -> Iterator[_Sdk]:
         yield from _versions(root, "variable WindowsSdkDir", sought=False)
 
 
-def _versions(root: Path, source: str, *, sought: bool = True) -> Iterator[_Sdk]:
+def _versions(root: Path, source: str, *, sought: bool = True) -> Iterator[tuple[WindowsSdk, bool]]:
     names = (name for name in names_in(root / "Include") if name.startswith("10."))
     for name in sorted(names, key=version_key, reverse=True):
-        yield _Sdk(root, name, source, sought)
+        yield WindowsSdk(version=name, path=str(root), source=source), sought
 
 
 _SECONDS = 120

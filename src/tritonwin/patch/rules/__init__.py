@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
-from functools import partial
 from typing import Any
 
-from tritonwin.patch.engine import Rule, TextStep, declared, edit_text
+from tritonwin.patch.engine import Rule, TextStep
 
 
 def _rows() -> list[dict[str, Any]]:
@@ -33,8 +32,7 @@ def _beside() -> list[str]:
 
 def _rule(row: dict[str, Any]) -> Rule:
     steps = tuple(TextStep(**step) for step in row.get("steps", ()))
-    edit = partial(edit_text, steps) if steps else declared[row["id"]]
-    return Rule(**{**row, "covers": tuple(row.get("covers", ())), "steps": steps, "edit": edit})
+    return Rule(**{**row, "covers": tuple(row.get("covers", ())), "steps": steps})
 
 
 RULES: tuple[Rule, ...] = tuple(map(_rule, _rows()))

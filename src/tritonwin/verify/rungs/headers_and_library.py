@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
 import sys
 import sysconfig
 import tempfile
 from typing import Any
+
+from probe_runner import output_of
 
 SOURCE = """\
 #define PY_SSIZE_T_CLEAN
@@ -64,17 +65,9 @@ def prove(arguments: dict[str, Any]) -> str:
     out = os.path.join(folder, "tritonwin_proof" + sysconfig.get_config_var("EXT_SUFFIX"))
     with open(source, "w", encoding="ascii") as file:
         file.write(SOURCE)
-    done = subprocess.run(
-        command(compiler, source, out),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        said = done.stdout.decode("utf-8", "replace").strip()
-        raise RuntimeError(f"{compiler} ended with {done.returncode}: {said[-2000:]}")
+    code, said = output_of(command(compiler, source, out), SECONDS)
+    if code:
+        raise RuntimeError(f"{compiler} ended with {code}: {said[-2000:]}")
     module = load(out)
     built, running = module.version(), sys.version.split()[0]
     if built.split(".")[:2] != running.split(".")[:2]:

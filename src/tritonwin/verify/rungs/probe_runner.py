@@ -15,6 +15,7 @@ import importlib.util
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import traceback
@@ -40,6 +41,19 @@ def doing(text: str) -> None:
     file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "doing")
     with open(file, "w", encoding="utf-8") as said:
         said.write(text)
+
+
+def output_of(words: list[str], seconds: float) -> tuple[int, str]:
+    """The exit status of a program, and what it printed."""
+    done = subprocess.run(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=seconds,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode("utf-8", "replace").strip()
 
 
 def climb(path: str, part: str, arguments: dict[str, Any]) -> dict[str, Any]:

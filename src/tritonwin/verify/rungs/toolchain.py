@@ -11,7 +11,7 @@ import subprocess
 import sysconfig
 from typing import Any
 
-from probe_runner import KnownError
+from probe_runner import KnownError, output_of
 
 NOT_NEEDED = "not needed"
 
@@ -137,19 +137,9 @@ def ptx_version(cuda: str) -> str:
 
 
 def run(path: str, *arguments: str) -> str:
-    done = subprocess.run(
-        [path, *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=SECONDS,
-        check=False,
-    )
-    said = done.stdout.decode("utf-8", "replace").strip()
-    if done.returncode:
-        raise RuntimeError(
-            f"ptxas failed with error code {done.returncode}: {path}: {said[-2000:]}"
-        )
+    code, said = output_of([path, *arguments], SECONDS)
+    if code:
+        raise RuntimeError(f"ptxas failed with error code {code}: {path}: {said[-2000:]}")
     return said
 
 
