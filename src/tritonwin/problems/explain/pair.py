@@ -12,6 +12,7 @@ from packaging.version import Version
 from tritonwin.facts.records import Facts
 from tritonwin.problems import catalogue
 from tritonwin.problems.advice import pairs
+from tritonwin.problems.conditions import value_of
 from tritonwin.problems.doctor import findings_of
 from tritonwin.problems.explain.log_facts import SOURCE, LogFacts, Match
 from tritonwin.problems.records import CERTAINTIES, Evidence, Finding
@@ -102,7 +103,8 @@ PAIR = frozenset({"torch-too-old-for-triton", "triton-too-new-for-torch", "trito
 
 def of_names(log: LogFacts, facts: Facts) -> Iterator[tuple[Finding, Match]]:
     """Findings about the pair from parts of Triton that an error misses, with the error's line."""
-    for match in log.all("missing"):
+    # ZLUDA's own Triton belongs to no torch of the table
+    for match in () if value_of("amd", facts) == "zluda" else log.all("missing"):
         possible = _possible(lacking_series(match.groups["missing"]), facts)
         verdicts = {_verdict(torch, triton) for torch, triton in possible}
         torches = {torch for torch, _ in possible}
