@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import logging
 import re
 import sys
@@ -16,6 +17,9 @@ from comfyui import NODE, StandInComfyUI, StandInPromptServer
 
 SAGE = 'distributions=(*healthy.HEALTHY.distributions, healthy.dist("sageattention", "1.0.6"))'
 NO_DRIVER = "drivers=()"
+DRIFTED = """proven=__import__("dataclasses").replace(
+    __import__("tritonwin.facts.history").facts.history.proven_state(healthy.HEALTHY),
+    versions={"torch": "2.0.0"})"""
 ATTRS = """Traceback (most recent call last):
   File "C:\\Users\\ada\\ComfyUI\\execution.py", line 496, in execute
   File "C:\\Users\\ada\\ComfyUI\\custom_nodes\\x\\nodes.py", line 7, in run
@@ -75,6 +79,15 @@ def test_the_line_of_a_problem_names_its_page(
     said = start()
     assert said.startswith("[tritonwin] problem: Triton is not installed in this Python. Its page:")
     assert said.endswith('tritonwin.pyz" explain --about triton-missing')
+
+
+def test_what_changed_since_the_proof_is_named(
+    comfyui: StandInComfyUI, start: Callable[[], str]
+) -> None:
+    comfyui.machine(DRIFTED)
+    assert "[tritonwin] " in start()
+    found = {each["id"]: each for each in comfyui.ask("report")["problems"]}
+    assert "torch" in json.dumps(found["environment-drifted"]["evidence"])
 
 
 def test_the_tab_is_told(comfyui: StandInComfyUI, start: Callable[[], str]) -> None:
