@@ -16,16 +16,11 @@ from typing import Any, Literal
 
 from winlane.cache import Cache, fingerprint
 from winlane.errors import LaneUnavailable
-from winlane.wine import require_debian, run, unpack_debian
+from winlane.resources import BROWSER_PACKAGES
+from winlane.wine import run, unpack_debian
 
 Scheme = Literal["light", "dark"]
 
-PACKAGES = (
-    "chromium-headless-shell", "chromium-common", "libasyncns0", "libdouble-conversion3",
-    "libflac12", "libharfbuzz-subset0", "libminizip1", "libmp3lame0", "libmpg123-0", "libogg0",
-    "libopenh264-7", "libopenjp2-7", "libopus0", "libpulse0", "libsndfile1", "libvorbis0a",
-    "libvorbisenc2", "libxnvctrl0",
-)  # fmt: skip
 _PROGRAM = Path("usr/lib/chromium/chromium-headless-shell")
 _LIBRARIES = Path("usr/lib/x86_64-linux-gnu")
 _LIMIT = 180_000  # milliseconds for an answer; a busy machine takes long to start a browser
@@ -37,7 +32,7 @@ def provide() -> Path:
     Raises:
         LaneUnavailable: they cannot be had here, or a library that they need is missing.
     """
-    return unpacked(PACKAGES, _PROGRAM, _variables, "a headless Chromium (about 100 MB)")
+    return unpacked(BROWSER_PACKAGES, _PROGRAM, _variables, "a headless Chromium (about 100 MB)")
 
 
 def unpacked(
@@ -54,10 +49,11 @@ def unpacked(
     Raises:
         LaneUnavailable: they cannot be had here, or a library that they need is missing.
     """
-    cache, name = Cache.open(), f"browser-{fingerprint(*packages)}"
-    if not (cache.root / name).exists():
-        require_debian()
-    tree = cache.product(name, lambda folder: unpack_debian(folder, packages), f"fetching {about}")
+    tree = Cache.open().product(
+        f"browser-{fingerprint(*packages)}",
+        lambda folder: unpack_debian(folder, packages),
+        f"fetching {about}",
+    )
     listed = run("ldd", tree / program, check=False, env=variables(tree)).stdout.splitlines()
     missing = [line.split()[0] for line in listed if "not found" in line]
     if missing:

@@ -97,20 +97,10 @@ TORCH = Environment(
 DOCS = Environment(ROOT / ".venv-docs", ("--group", "docs", "-e", str(ROOT)))
 
 
-def setup() -> None:
-    if sys.version_info < (3, 10):  # noqa: UP036 - this file is what such a Python meets first
-        sys.exit(f"tritonwin needs Python 3.10 or later; this is {sys.version.split()[0]}")
-    MAIN.make()
-
-
 def _install(pip: Sequence[str], *args: str) -> None:
     command = [*pip, "install", "--quiet", "--disable-pip-version-check", *args]
     if subprocess.run(command, cwd=ROOT, check=False).returncode:
         sys.exit(f"setup failed: {' '.join(command)}")
-
-
-def demo(args: Sequence[str]) -> int:
-    return call(PYTHON, "-m", "tritonwin", "demo", *args)
 
 
 def steps(full: bool, coverage: bool, args: Sequence[str]) -> Iterator[tuple[str, Command]]:
@@ -201,10 +191,7 @@ def test(args: Sequence[str]) -> int:
     for line in skipped(sorted(REPORTS.glob("*.xml"))):
         print(f"  {line}")
     if not full:
-        for line in (
-            *heavy(PYTHON, ROOT),
-            *heavy(TORCH.python, ENCODER, "tests/unit"),
-        ):
+        for line in (*heavy(PYTHON, ROOT), *heavy(TORCH.python, ENCODER, "tests/unit")):
             print(f"  {line}")
     print()
     for name, code, seconds in results:
@@ -216,9 +203,11 @@ def main(argv: Sequence[str]) -> int:
     if not argv or argv[0] not in {"demo", "test", "setup"}:
         print(__doc__)
         return 2
-    setup()
+    if sys.version_info < (3, 10):  # noqa: UP036 - this file is what such a Python meets first
+        sys.exit(f"tritonwin needs Python 3.10 or later; this is {sys.version.split()[0]}")
+    MAIN.make()
     if argv[0] == "demo":
-        return demo(argv[1:])
+        return call(PYTHON, "-m", "tritonwin", *argv)
     return test(argv[1:]) if argv[0] == "test" else 0
 
 

@@ -165,27 +165,21 @@ def main(args: Sequence[str]) -> int:
     if unknown := set(names) - set(targets.TARGETS):
         parser.error(f"no target {min(unknown)}; there are {', '.join(targets.TARGETS)}")
     guide = not asked.plain and importlib.util.find_spec("atheris") is not None
-    failed = False
+    how, failed = "atheris" if guide else "plain", False
     for name in names:
-        failed |= not _tried(name, targets, asked, guide)
+        found: Path = asked.found / name
+        limits = {"runs": asked.runs, "seconds": asked.seconds, "found": found, "seed": asked.seed}
+        if guide:
+            result = guided(name, **limits)
+        else:
+            result = plain(targets.TARGETS[name], targets.seeds(name), **limits)
+        print(
+            f"{name}: {result.executions} executions in {result.seconds:.0f} s ({how})", flush=True
+        )
+        if result.defect:
+            failed = True
+            print(f"{name}: a defect, its input kept in {found}\n{result.defect}", flush=True)
     return int(failed)
-
-
-def _tried(name: str, targets: Any, asked: argparse.Namespace, guide: bool) -> bool:
-    """Try one target and print the result; whether no defect was found."""
-    found = asked.found / name
-    limits = {"runs": asked.runs, "seconds": asked.seconds, "found": found, "seed": asked.seed}
-    result = (
-        guided(name, **limits)
-        if guide
-        else plain(targets.TARGETS[name], targets.seeds(name), **limits)
-    )
-    how = "atheris" if guide else "plain"
-    print(f"{name}: {result.executions} executions in {result.seconds:.0f} s ({how})", flush=True)
-    if result.defect:
-        print(f"{name}: a defect, its input kept in {found}\n{result.defect}", flush=True)
-        return False
-    return True
 
 
 if __name__ == "__main__":

@@ -51,9 +51,8 @@ class Module:
         count = 0
         for node in ast.walk(self.tree):
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-                first = node.body[0] if node.body else None
-                if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                    count += (first.end_lineno or first.lineno) - first.lineno + 1
+                text = ast.get_docstring(node, clean=False)
+                count += 0 if text is None else text.count("\n") + 1
         return count
 
     @property

@@ -16,6 +16,7 @@ from winlane import Environment, Lane, Machine
 
 from tritonwin.demo.story import HEALTHY, Story
 from tritonwin.facts import snapshot
+from tritonwin.system import toml
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tests" / "winlane"))
@@ -33,29 +34,9 @@ class Plot:
     card: str = "NVIDIA GeForce RTX 4090"
 
 
-PLOTS = (
-    Plot("healthy.json", "nothing is wrong"),
-    Plot(
-        "no-headers.json",
-        "an embedded Python as it is shipped, without headers",
-        "embedded-python-no-headers",
-        "Python.h",
-    ),
-    Plot(
-        "both-tritons.json",
-        "pip install triton over triton-windows",
-        "triton-and-fork-both-installed",
-        "triton 3.8.0",
-    ),
-    Plot("wrong-pair.json", "torch 2.9 beside Triton 3.8", "triton-too-new-for-torch", "3.8.0"),
-    Plot(
-        "blackwell.json",
-        "an RTX 5090 with the Triton of 2024",
-        "gpu-generation-unsupported",
-        ">=3.3",
-        card="NVIDIA GeForce RTX 5090",
-    ),
-    Plot("cc-list.json", "CC holds a list", "cc-variable-wrong", "semicolon"),
+PLOTS = tuple(
+    Plot(**row)
+    for row in toml.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["plot"]
 )
 
 

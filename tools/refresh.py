@@ -4,7 +4,7 @@
 matrix [--check]       support/matrix.toml, pairs of torch and Triton and releases, from the index
                        that pip is configured for. A pair comes from the Requires-Dist line of a
                        torch wheel's metadata; the CUDA version of a release from the ptxas inside
-                       its wheel, which is downloaded for a series that the file does not know yet.
+                       its wheel, which is read for a series that the file does not know yet.
                        --check only says what is missing; exit status 1 when something is.
 wheels DATE FILE...    support/known_wheels.toml from lists of any kind that `install` reads,
                        fetched on that day: wheels for Windows of the packages in lists.toml, each
@@ -17,7 +17,6 @@ sources [RELEASE...]   patch/known_sources.json, what the files that rules are a
 from __future__ import annotations
 
 import datetime as dt
-import io
 import json
 import re
 import sys
@@ -31,7 +30,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 from winlane.cache import Cache
-from winlane.upstream import Upstream
+from winlane.upstream import Upstream, remote
 
 from tritonwin.facts.toolchain.cuda import banner_version
 from tritonwin.patch import engine
@@ -213,12 +212,7 @@ def _linux_metadata(links: Sequence[WheelLink]) -> str | None:
 
 
 def _bundled_cuda(link: WheelLink) -> str:
-    print(f"downloading {link.file}", file=sys.stderr)
-    content = download.read(link.location, limit=1024**3, timeout=1800)
-    with (
-        zipfile.ZipFile(io.BytesIO(content)) as wheel,
-        tempfile.TemporaryDirectory() as folder,
-    ):
+    with zipfile.ZipFile(remote(link.location)) as wheel, tempfile.TemporaryDirectory() as folder:
         version = banner_version(Path(wheel.extract(_PTXAS, folder)))
     if version is None:
         raise SystemExit(f"{link.file}: no version in its ptxas")

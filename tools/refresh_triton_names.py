@@ -19,36 +19,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from winlane.cache import Cache
 from winlane.upstream import Upstream
 
 from tritonwin.problems.explain import pair
+from tritonwin.system import toml
 
 FILE = Path(pair.__file__).with_name("triton_names.toml")
-TRITON = (
-    "2.1.0", "2.2.0", "2.3.1", "3.0.0", "3.1.0", "3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0",
-    "3.7.1", "3.8.0", "3.9.0",
-)  # fmt: skip
-TORCH = (
-    "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0",
-    "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0",
-)  # fmt: skip
-_PLATFORMS = {
-    "triton": ("manylinux2014_x86_64", "manylinux_2_27_x86_64", "manylinux_2_28_x86_64"),
-    "torch": ("win_amd64",),  # the smallest wheel; the Python files are the same on all systems
-}
-_TORCH_FOLDERS = (
-    "torch/_inductor/", "torch/_dynamo/", "torch/_higher_order_ops/", "torch/_export/",
-    "torch/_native/", "torch/sparse/", "torch/nn/attention/", "torch/utils/_triton",
-)  # fmt: skip
-# Parts that applications and torch call. Experimental languages, profilers and test helpers of
-# Triton are left out: their names are asked for by nothing that users run.
-_PUBLIC = (
-    "triton", "triton.backends", "triton.common", "triton.compiler", "triton.errors",
-    "triton.knobs", "triton.language", "triton.ops", "triton.runtime", "triton.testing",
-    "triton.tools.tensor_descriptor",
-)  # fmt: skip
+_READ: dict[str, Any] = toml.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _HEAD = """\
 # The names of Triton that some torch asks for and some Triton lacks: under the series of torch
 # that ask, the series of Triton with which they stop. Written by tools/refresh_triton_names.py
@@ -94,13 +74,15 @@ class Uses:
 
 def fetched(name: str, version: str) -> Path:
     """The Python files of a wheel."""
-    starts = _TORCH_FOLDERS if name == "torch" else ("triton/",)
+    starts = tuple(_READ["torch_folders"]) if name == "torch" else ("triton/",)
 
     def wanted(member: str) -> bool:
         return member.endswith(".py") and member.startswith(starts)
 
     upstream = Upstream(Cache.open())
-    return upstream.part(f"{name}=={version}", "3.11", _PLATFORMS[name], wanted, recipe="names")
+    return upstream.part(
+        f"{name}=={version}", "3.11", _READ["platforms"][name], wanted, recipe="names"
+    )
 
 
 def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -417,13 +399,17 @@ def _all_there(api: Api, names: Iterable[Name]) -> bool:
 def _public(module: str) -> bool:
     parts = module.split(".")
     return not any(p.startswith("_") for p in parts) and any(
-        module == p or (p != "triton" and module.startswith(f"{p}.")) for p in _PUBLIC
+        module == p or (p != "triton" and module.startswith(f"{p}.")) for p in _READ["public"]
     )
 
 
 def main() -> None:
-    tritons = {series_of(version): read_triton(fetched("triton", version)) for version in TRITON}
-    torches = {series_of(version): read_torch(fetched("torch", version)) for version in TORCH}
+    tritons = {
+        series_of(version): read_triton(fetched("triton", version)) for version in _READ["triton"]
+    }
+    torches = {
+        series_of(version): read_torch(fetched("torch", version)) for version in _READ["torch"]
+    }
     FILE.write_text(table(tritons, torches), encoding="utf-8", newline="\n")
 
 

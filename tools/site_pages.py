@@ -26,7 +26,7 @@ from tritonwin.output import about
 from tritonwin.output.blocks import Block, CodeBlock, Link, Prose, TextLine
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
-from tritonwin.patch.engine import Flavour, Rule, RuleState
+from tritonwin.patch.engine import Flavour, Rule
 from tritonwin.patch.rules import RULES
 from tritonwin.problems import catalogue
 from tritonwin.problems.advice import general
@@ -39,13 +39,9 @@ EXAMPLES = ROOT / "tests" / "corpus" / "signatures"
 VENDORS = ROOT / "tests" / "corpus" / "vendors.toml"
 SCREENS = ROOT / "tests" / "approved" / "screens"
 
-_STATUSES = {
-    Exit.DONE: "done, or nothing worse than information",
-    Exit.PROBLEMS: "at least one error or warning, or a proof that failed",
-    Exit.USAGE: "wrong use, or a target or input that cannot be used",
-    Exit.INTERNAL: "tritonwin itself failed",
-    Exit.GPU_UNTRIED: "verify: nothing failed, and nothing that needs a GPU was tried",
-}
+_WORDS: dict[str, Any] = toml.loads((ROOT / "docs" / "site.toml").read_text("utf-8"))["words"]
+_NEEDS: dict[str, str] = _WORDS["needs"]
+_STATES: dict[str, str] = _WORDS["states"]
 SEPARATOR = r"""[\s\-.,:;()\[\]{}<>"'`=/\\|]+"""  # as in mkdocs.yml
 _OPEN_EXAMPLES = 2  # texts of a problem that its page shows at once; the others are folded
 
@@ -68,7 +64,9 @@ def tables(site: Mapping[str, Any]) -> dict[str, str]:
         "problems": problem_table(),
         "rungs": rung_table(),
         "rules": rule_table(),
-        "statuses": _table(("status", "meaning"), ((s.value, _STATUSES[s]) for s in Exit)),
+        "statuses": _table(
+            ("status", "meaning"), ((s.value, _WORDS["statuses"][s.name]) for s in Exit)
+        ),
         "commands": command_helps(),
         "build_plan": f"```text\n{(SCREENS / 'build-plan-120.txt').read_text('utf-8')}```",
         "apps": "\n".join(f"- [{app['title']}]({app['page']}.md)" for app in site["app"]),
@@ -274,18 +272,6 @@ FORKS = (
     "3.7.1.post27", "3.8.0.post29",
 )  # fmt: skip
 _LONGEST_DIFF = 60  # lines
-_NEEDS = {
-    "jit": "no kernel compiles or launches",
-    "robust": "Triton fails in some situations, or misleads",
-    "tools": "one of Triton's tools fails, apart from kernels",
-}
-_STATES: dict[RuleState, str] = {
-    "needed": "needed",
-    "fixed-upstream": "works already",
-    "fixed-by-fork": "fixed by triton-windows",
-    "not-applicable": "-",
-    "unknown": "unknown form",
-}
 
 
 def rule_table() -> str:
@@ -331,7 +317,7 @@ def _rule_page(rule: Rule, found: Releases) -> str:
     backend = {"nvidia": ", for NVIDIA", "amd": ", for AMD"}.get(rule.backend or "", "")
     blocks = [
         f"# Rule `{rule.id}`",
-        f"In `triton/{rule.file}`{backend}. Without it {_NEEDS[rule.need]}.",
+        f"In `triton/{rule.file}`{backend}. Without it {_WORDS['needs'][rule.need]}.",
         "## The error",
         f"    {rule.removes}",
         "## Why",
@@ -387,7 +373,11 @@ def _versions(verdicts: Verdicts) -> str:
         v.rpartition(".post")[0]: _STATES[verdicts[f, v].state] for f, v in verdicts if f == "fork"
     }
     rows = [
-        (version, _STATES[verdicts[flavour, version].state], forks.get(version, "no such release"))
+        (
+            version,
+            _STATES[verdicts[flavour, version].state],
+            forks.get(version, "no such release"),
+        )
         for flavour, version in verdicts
         if flavour == "upstream"
     ]
@@ -395,14 +385,6 @@ def _versions(verdicts: Verdicts) -> str:
 
 
 # -- commands and library
-
-
-# examples of helps that tests/unit/test_commands_run.py leaves out
-_NOT_RUN = {
-    "mcp": "an assistant starts it; tests/unit/test_mcp.py",
-    "ui": "it waits for a browser; tests/unit/test_front.py",
-    "demo": "one starts the Windows lane; the other is in tests/unit/test_consoles.py",
-}
 
 
 def command_helps() -> str:
@@ -415,7 +397,8 @@ def command_helps() -> str:
                 raise AssertionError(name)
             for words, text in _helps(command, name, top):
                 level = "#" * (words.count(" ") + 2)
-                note = (f"<!-- not run: {_NOT_RUN[words]} -->",) if words in _NOT_RUN else ()
+                why = _WORDS["not_run"].get(words)
+                note = (f"<!-- not run: {why} -->",) if why else ()
                 blocks += [f"{level} {words}", *note, f"```text\n{text}\n```"]
     return "\n\n".join(blocks)
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 from page_client import PageClient
 from winlane import Machine
-from winlane.tool import tool_command
 
 
 def opened(process: subprocess.Popen[bytes]) -> PageClient:
@@ -29,6 +28,6 @@ def serving(
     machine: Machine, words: Sequence[str]
 ) -> Iterator[tuple[PageClient, subprocess.Popen[bytes]]]:
     """`tritonwin ui` while it runs; killed with the block."""
-    command, variables = tool_command(machine.lane, ("ui", "--no-browser", *words))
+    command, variables = machine.lane.command(("ui", "--no-browser", *words))
     with machine.begin(subprocess.list2cmdline(command), env=variables) as process:
         yield opened(process), process

@@ -25,7 +25,6 @@ from overlay import upstream_site
 from trees import describe_tree
 from winlane import Environment, Lane, Machine, standins
 from winlane.packages import Packages
-from winlane.tool import tool_command
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "stories"
 APP = r"C:\ComfyUI_windows_portable"
@@ -215,7 +214,7 @@ def planned(machine: Machine) -> Story:
 
 def _launcher(machine: Machine) -> str:
     """The tritonwin.exe that pip puts on PATH."""
-    words, _ = tool_command(machine.lane, ())
+    words, _ = machine.lane.command()
     return f"@{subprocess.list2cmdline([words[0], '-B', *words[1:]])} %*\r\n"
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from faults import FORK
 from winlane import Environment, Machine
-from winlane.tool import CHECKOUT
+from winlane.lane import CHECKOUT
 
 PROGRAM = CHECKOUT / "encoder" / "tests" / "windows" / "compile_kernels.py"
 # of a loop of products on sm_90; the frame of the gradient goes through shared memory

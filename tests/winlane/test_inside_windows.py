@@ -5,6 +5,7 @@ from __future__ import annotations
 import email.parser
 import json
 import re
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from faults import FORK, TORCH, Fault, prepare
 from packaging.version import Version
 from winlane import Lane, Machine, standins
-from winlane.tool import CHECKOUT, run_module
+from winlane.lane import CHECKOUT
 
 # The unit tests whose subject differs between systems: paths, registry, processes, DLLs.
 SYSTEM = (
@@ -45,7 +46,9 @@ def test_unit_tests_pass_in_windows_python(
 ) -> None:
     files = [f"tests/unit/test_{name}.py" for name in names]
     words = ("-q", "-p", "no:cacheprovider", "-m", marked, *files)
-    done = run_module(lane, "pytest", *words, timeout=1200)
+    command, variables = lane.command(words, "pytest")
+    line = subprocess.list2cmdline(command)
+    done = lane.start(line, cwd=CHECKOUT, env=variables, timeout=1200)
     assert done.returncode == 0, done.stdout[-6000:]
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed

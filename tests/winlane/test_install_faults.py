@@ -17,7 +17,6 @@ from public_lists import FAULTS, ONE_LIST, PORTAL, PURE, as_toml, serve_one
 from trees import describe_tree
 from winlane import Environment, Lane, Machine, standins
 from winlane.process import Result
-from winlane.tool import tool_command
 
 from tritonwin.journal import faults
 
@@ -89,7 +88,7 @@ def scene(lane: Lane, machine: Machine, tmp_path: Path) -> Iterator[Scene]:
         env = machine.environment("3.12", "comfyui", ["pip"])
         machine.gpu()
         standins.cuda_torch(env, machine.fakes, "2.9.1", "13.0", triton="")
-        yield Scene(machine, env, server, tool_command(lane, ()), describe_tree(env.home))
+        yield Scene(machine, env, server, lane.command(), describe_tree(env.home))
 
 
 def slow(scene: Scene) -> Reply:

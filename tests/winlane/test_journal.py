@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from winlane import Machine
-from winlane.tool import module_command
 
 PROGRAM = Path(__file__).parent / "programs" / "journal_cases.py"
 
@@ -19,7 +18,7 @@ def case(machine: Machine, name: str, *more: str, timeout: float = 120) -> Any:
     machine.registry.set(r"HKCU\Environment", "CUDA_PATH", r"%ProgramFiles%\CUDA", "REG_EXPAND_SZ")
     machine.registry.protect(r"HKCU\Environment")
     machine.registry.protect(r"HKCU\Software\TritonwinLane")
-    (python, *_), variables = module_command(machine.lane, "tritonwin", ())
+    (python, *_), variables = machine.lane.command()
     program = machine.drives.windows(PROGRAM)
     words = [python, "-B", program, name, rf"C:\journal-{name}", *more]
     done = machine.start(subprocess.list2cmdline(words), env=variables, timeout=timeout).check()

@@ -11,7 +11,6 @@ import overlay
 import pytest
 from test_patch import sources
 from winlane import Machine
-from winlane.tool import module_command
 from winlane.upstream import Upstream
 
 PROGRAM = Path(__file__).parent / "programs" / "patch_cases.py"
@@ -20,7 +19,7 @@ PROGRAM = Path(__file__).parent / "programs" / "patch_cases.py"
 def case(machine: Machine, name: str, *more: str, timeout: float = 240) -> Any:
     """Run a case in the lane's own Windows Python, which finds the checkout's sources."""
     sources = Upstream(machine.lane.cache).sources("3.6.0") / "triton"
-    (python, *_), variables = module_command(machine.lane, "tritonwin", ())
+    (python, *_), variables = machine.lane.command()
     words = [python, "-B", machine.drives.windows(PROGRAM), name, machine.drives.windows(sources)]
     command = subprocess.list2cmdline([*words, rf"C:\patch {name}", *more])
     done = machine.start(command, env=variables, timeout=timeout).check()

@@ -10,8 +10,8 @@ import pytest
 from trees import describe_tree
 from winlane import Lane, Machine, standins
 from winlane.environment import Environment
+from winlane.fakes import Mingw
 from winlane.kinds import VENV_LAUNCHER
-from winlane.mingw import Mingw
 from winlane.resources import HERE
 
 PROJECT = r"C:\my project"

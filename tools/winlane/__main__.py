@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from winlane import Lane, LaneError, LaneUnavailable, Machine, TimedOut, prefix, wine
+from winlane import Lane, LaneError, LaneUnavailable, Machine, prefix, wine
 from winlane.cache import Cache, say
 from winlane.pythons import Pythons
 from winlane.resources import PYTHONS
@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
     except LaneUnavailable as reason:
         say(f"not available: {reason}")
         return UNAVAILABLE
-    except (LaneError, TimedOut) as error:
+    except LaneError as error:
         say(str(error))
         return 1
 

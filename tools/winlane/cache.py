@@ -38,14 +38,6 @@ def fingerprint(*parts: str | bytes) -> str:
     return digest.hexdigest()[:12]
 
 
-def default_root() -> Path:
-    chosen = os.environ.get(ROOT_VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "tritonwin" / "winlane"
-
-
 def say(text: str) -> None:
     print(f"winlane: {text}", file=sys.stderr, flush=True)
 
@@ -56,7 +48,8 @@ class Cache:
 
     @classmethod
     def open(cls, root: Path | None = None) -> Cache:
-        cache = cls(root or default_root())
+        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "tritonwin" / "winlane"
+        cache = cls((root or Path(os.environ.get(ROOT_VARIABLE) or base)).expanduser().absolute())
         for name in ("locks", "building"):
             (cache.root / name).mkdir(parents=True, exist_ok=True)
         tag = cache.root / "CACHEDIR.TAG"

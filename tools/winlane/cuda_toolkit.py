@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from winlane.environment import Environment
 from winlane.errors import LaneError
-from winlane.microsoft import Host
+
+if TYPE_CHECKING:
+    from winlane.machine import Machine
 
 # Newest patch level known for a toolkit; nvcc prints it as V12.8.93, made up for others.
 _BUILDS = {"11.8": "89", "12.4": "131", "12.6": "85", "12.8": "93", "12.9": "86", "13.0": "88"}
@@ -63,7 +66,7 @@ class Toolkit:
 
 
 def install(
-    host: Host,
+    host: Machine,
     layout: str = "system",
     version: str = "12.8",
     environment: Environment | None = None,

@@ -10,15 +10,14 @@ import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
 
 from winlane.cache import Cache, fingerprint
 from winlane.errors import HeadersUnavailable, LaneError, LaneUnavailable
 from winlane.resources import PYTHONS
-from winlane.wine import run, unpack_what_debian_has
+from winlane.wine import run, unpack_debian
 
 _RECIPE = "1"
 _OF_USERS = (
@@ -28,8 +27,6 @@ _OF_USERS = (
 # where services that build for others keep several
 _TOOLS = ("RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY")
 
-Source: TypeAlias = Callable[[Cache, str], Iterator[Path]]  # of a minor version: its Python.h
-
 
 def provide(store: Cache, version: str) -> Path:
     """A folder with the headers of a Linux CPython of that minor version.
@@ -37,35 +34,28 @@ def provide(store: Cache, version: str) -> Path:
     Raises:
         HeadersUnavailable: there are none here, and none can be fetched.
     """
-    here = linux_headers(version)
-    if here is not None:
+    if here := linux_headers(version):
         return here
-    fetched = _fetched(store, version)
-    if isinstance(fetched, str):
-        tried = f"uv python install {version}; it said: {fetched}"
+    found = _fetched(store, version)
+    if isinstance(found, str):
         raise HeadersUnavailable(
-            f"no headers of CPython {version} here, and none to be had ({tried})"
+            f"no headers of CPython {version} here, and none to be had "
+            f"(uv python install {version}; it said: {found})"
         )
-    return fetched
+    return found
 
 
 @cache  # a failed fetch is not repeated in every test
 def _fetched(store: Cache, version: str) -> Path | str:
     """The folder, or the reason why there is none."""
-    found: Path | str = "nothing"
+    reason = "it is not there"
     for source in (_of_debian, _of_uv):
-        found = _from(source, store, version)
-        if isinstance(found, Path):
-            break
-    return found
-
-
-def _from(source: Source, store: Cache, version: str) -> Path | str:
-    try:
-        header = next(source(store, version), None)
-    except LaneError as error:
-        return str(error).splitlines()[-1].strip()
-    return header.parent if header else "it is not there"
+        try:
+            if header := next(source(store, version), None):
+                return header.parent
+        except LaneError as error:  # noqa: PERF203 - two sources
+            reason = str(error).splitlines()[-1].strip()
+    return reason
 
 
 def _of_debian(store: Cache, version: str) -> Iterator[Path]:
@@ -74,7 +64,7 @@ def _of_debian(store: Cache, version: str) -> Iterator[Path]:
     release = Path("/etc/os-release")
     key = fingerprint(_RECIPE, release.read_bytes() if release.exists() else b"", *names)
     place = store.product(
-        f"headers/debian-{key}", lambda folder: unpack_what_debian_has(folder, names)
+        f"headers/debian-{key}", lambda folder: unpack_debian(folder, names, some=True)
     )
     return place.glob(f"usr/include/python{version}/Python.h")
 

@@ -8,6 +8,7 @@ import pwd
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,18 @@ from winlane.environment import Environment, Starter
 from winlane.errors import LaneError
 from winlane.headers import find_uv
 from winlane.kinds import Builder
-from winlane.mingw import Mingw
 from winlane.packages import Packages
 from winlane.process import Options, Result, Session, home_variables, merged
-from winlane.pythons import Pythons
 from winlane.resources import BASE_VARIABLES, TOOL_PACKAGES, TOOL_PYTHON
 from winlane.windows_paths import Drives
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+# A folder in which each run of tritonwin leaves a data file `.coverage.*`. They hold Windows paths;
+# [tool.coverage.paths] in pyproject.toml joins them with those of Linux.
+COVERAGE_VARIABLE = "TRITONWIN_LANE_COVERAGE"
 
 
 @dataclass
@@ -35,7 +39,6 @@ class Lane:
     prefix: prefix.Prefix
     drives: Drives
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1), repr=False)
-    _tool: Environment | None = field(default=None, repr=False)
 
     @classmethod
     def ready(cls, root: Path | None = None) -> Lane:
@@ -74,7 +77,7 @@ class Lane:
         if root.exists() and any(root.iterdir()):
             raise LaneError(f"{chosen} is not empty")
         root.mkdir(parents=True, exist_ok=True)
-        return self._builder(starter or self).build(version, kind, packages, root)
+        return Builder(self.cache, self.wine, starter or self).build(version, kind, packages, root)
 
     def start(self, command: str, **options: Unpack[Options]) -> Result:
         """Run a Windows command line in the bare Windows session, `env` laid over it."""
@@ -95,23 +98,32 @@ class Lane:
         """C: as it was made, to restore from."""
         return prefix.provide_template(self.cache, self.wine) / "drive_c"
 
-    @property
+    @cached_property
     def tool(self) -> Environment:
-        """The Python that tritonwin itself runs in, made once a session."""
-        if self._tool is None:
-            root = self.drives.linux(r"C:\lane\env\tool")
-            root.mkdir(parents=True)
-            self._tool = self._builder(self).build(TOOL_PYTHON, "tool", TOOL_PACKAGES, root)
-        return self._tool
+        """The Python that tritonwin itself runs in."""
+        root = self.drives.linux(r"C:\lane\env\tool")
+        root.mkdir(parents=True)
+        return Builder(self.cache, self.wine, self).build(TOOL_PYTHON, "tool", TOOL_PACKAGES, root)
 
     def wheels(self, version: str, requirements: Sequence[str]) -> str:
         """The Windows path of a folder with the wheel files of these requirements."""
         return self.drives.windows(Packages(self.cache).wheels(version, requirements))
 
-    def _builder(self, starter: Starter) -> Builder:
-        return Builder(
-            Pythons(self.cache, self.wine),
-            Packages(self.cache),
-            Mingw(self.cache, self.wine),
-            starter,
-        )
+    def command(
+        self, args: Sequence[str] = (), module: str = "tritonwin"
+    ) -> tuple[list[str], dict[str, str]]:
+        """The words that run the checkout's sources in `tool`, and the variables they need."""
+        tool = self.tool
+        pth = tool.site_packages / "tritonwin-checkout.pth"
+        if not pth.exists():
+            pth.write_text(self.drives.windows(CHECKOUT / "src") + "\n", encoding="utf-8")
+        words = [tool.python, "-m", module, *args]
+        if folder := os.environ.get(COVERAGE_VARIABLE):
+            data = Path(folder).absolute()
+            data.mkdir(parents=True, exist_ok=True)
+            words[1:1] = [
+                "-m", "coverage", "run", "--parallel-mode", "--branch", "--source", "tritonwin",
+                f"--data-file={self.drives.windows(data / '.coverage')}",
+            ]  # fmt: skip
+        # compiled files belong beside the lane's Python, not into the checkout of a Linux machine
+        return words, {"PYTHONPYCACHEPREFIX": tool.win(tool.root / "compiled")}

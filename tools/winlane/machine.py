@@ -21,7 +21,6 @@ from winlane.process import Options, Result, Session, home_variables, merged
 from winlane.pythons import distribution
 from winlane.registry import Registry
 from winlane.resources import BASE_VARIABLES
-from winlane.tool import tool_command
 from winlane.windows_paths import Drives
 
 if TYPE_CHECKING:
@@ -221,7 +220,7 @@ class Machine:
 
     def tool(self, *args: str, **options: Unpack[Options]) -> Result:
         """`python -m tritonwin ARGS`, the checkout's sources, in the lane's own Windows Python."""
-        words, extra = tool_command(self.lane, args)
+        words, extra = self.lane.command(args)
         options["env"] = {**extra, **(options.get("env") or {})}
         return self.start(subprocess.list2cmdline(words), **options)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from winlane.fakes import Fakes
-from winlane.registry import Registry
 from winlane.resources import HERE
+
+if TYPE_CHECKING:
+    from winlane.machine import Machine
 
 PROGRAMS_X86 = r"C:\Program Files (x86)"
 KITS = rf"{PROGRAMS_X86}\Windows Kits\10"
@@ -36,15 +36,6 @@ _LIBRARIES = (
 
 
 _VCVARSALL = HERE / "windows" / "vcvarsall.bat"
-
-
-class Host(Protocol):
-    """The part of a Machine that this module needs."""
-
-    registry: Registry
-    fakes: Fakes
-
-    def place(self, windows_path: str, content: bytes | str | Path | None) -> Path: ...
 
 
 @dataclass(frozen=True)
@@ -92,7 +83,7 @@ class VisualStudio:
 class Microsoft:
     """Microsoft's products on one machine; vswhere and vcvarsall know all of them."""
 
-    host: Host
+    host: Machine
     _studios: list[VisualStudio] = field(default_factory=list)
     _sdks: list[str] = field(default_factory=list)
 
@@ -190,38 +181,14 @@ class Microsoft:
     def _vcvarsall(self, studio: VisualStudio) -> str:
         """As the real one: `-vcvars_ver` names a toolset, and the end is 0 where it fails."""
         there = [each.toolset for each in self._studios if each.path == studio.path]
-        sdk = self._sdks[-1] if self._sdks else ""
-        tools = rf"{studio.path}\VC\Tools\MSVC\%TOOLSET%"
-        include = [rf"{tools}\include"]
-        library = [rf"{tools}\lib\%TARGET%"]
-        if sdk:
-            include += [rf"{KITS}\include\{sdk}\{part}" for part in ("ucrt", "um", "shared")]
-            library += [rf"{KITS}\lib\{sdk}\{part}\%TARGET%" for part in ("ucrt", "um")]
-        settings = {
-            "VSINSTALLDIR": studio.path + "\\",
-            "VCINSTALLDIR": studio.path + "\\VC\\",
-            "VCToolsInstallDir": tools + "\\",
-            "VCToolsVersion": "%TOOLSET%",
-            "VisualStudioVersion": f"{MAJORS[studio.year]}.0",
-            "VSCMD_VER": studio.version,
-            "VSCMD_ARG_HOST_ARCH": "x64",
-            "VSCMD_ARG_TGT_ARCH": "%TARGET%",
-            "INCLUDE": ";".join(include),
-            "LIB": ";".join(library),
-            "PATH": rf"{tools}\bin\Hostx64\%TARGET%;{KITS}\bin\{sdk}\x64;%PATH%",
-        }
-        if sdk:
-            settings |= {
-                "WindowsSdkDir": KITS + "\\",
-                "WindowsSDKVersion": sdk + "\\",
-                "UniversalCRTSdkDir": KITS + "\\",
-                "UCRTVersion": sdk,
-            }
         toolsets = ((word, v) for v in there for word in dict.fromkeys((v, v.rpartition(".")[0])))
         fields = {
             "newest": max(there, key=_numbers),
             "toolsets": "\n".join(f'if "%WANTED%"=="{w}" set TOOLSET={v}' for w, v in toolsets),
-            "settings": "\n".join(f'set "{n}={value}"' for n, value in settings.items()),
+            "sdk": self._sdks[-1] if self._sdks else "",
+            "kits": KITS,
+            "path": studio.path,
+            "major": str(MAJORS[studio.year]),
             "year": studio.year,
             "version": studio.version,
         }

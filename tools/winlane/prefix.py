@@ -12,7 +12,7 @@ from typing import IO
 
 from winlane.cache import Cache, copy_tree, fingerprint
 from winlane.errors import LaneError
-from winlane.mingw import Mingw
+from winlane.fakes import Mingw
 from winlane.resources import HERE
 from winlane.wine import Wine, run
 
@@ -49,7 +49,8 @@ class Prefix:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        if not _says_something(self._holder, _START_SECONDS):
+        pipe = self._holder.stdout
+        if not (pipe and select.select([pipe], [], [], _START_SECONDS)[0] and pipe.read(1)):
             self.close()
             raise LaneError(f"Wine did not start in {self.path}; run `python -m winlane stop`")
 
@@ -62,7 +63,11 @@ class Prefix:
             # its children may keep the pipe for a moment: do not read on
             if holder.stdout:
                 holder.stdout.close()
-            _end(holder)
+            try:
+                holder.wait(timeout=_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                holder.kill()
+                holder.wait()
         (self.path / _UNFINISHED).unlink(missing_ok=True)
         self.claim.close()
 
@@ -78,19 +83,6 @@ def stop(wine: Wine, path: Path) -> None:
         except subprocess.TimeoutExpired:
             continue
         return
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(timeout=_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _says_something(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    pipe = process.stdout
-    return bool(pipe and select.select([pipe], [], [], seconds)[0] and pipe.read(1))
 
 
 def _give_server_folder(path: Path) -> None:

@@ -20,8 +20,8 @@ import pefile
 
 from winlane.cache import Cache, fingerprint
 from winlane.errors import LaneError
+from winlane.fakes import Mingw
 from winlane.headers import provide
-from winlane.mingw import Mingw
 from winlane.resources import HERE, PYTHONS, Distribution
 from winlane.wine import Wine, run
 

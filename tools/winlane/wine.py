@@ -7,7 +7,6 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,8 +65,6 @@ class Wine:
 
 def provide(cache: Cache) -> Wine:
     name = f"wine-{fingerprint(_RECIPE, *DEBIAN_PACKAGES)}"
-    if not (cache.root / name).exists():
-        require_debian()
     place = cache.product(name, _unpack, "fetching Wine and mingw (about 165 MB, half a minute)")
     home = cache.root / "home"
     home.mkdir(exist_ok=True)
@@ -101,43 +98,28 @@ def _unpack(folder: Path) -> None:
     run(wine.tree / "lib" / "wine" / "winebuild", "--builtin", zlib)
 
 
-def unpack_debian(folder: Path, packages: Sequence[str]) -> None:
+def unpack_debian(folder: Path, packages: Sequence[str], *, some: bool = False) -> None:
     """Fetch packages of the distribution and lay their files out in `folder`, without root.
+
+    With `some`, those of the packages that the distribution has, which may be none.
 
     Raises:
         LaneUnavailable: they cannot be had.
     """
-    said = ""
-    with _debs(folder) as debs:
-        for options in _package_lists(debs):
-            done = run("apt-get", "-qq", *options, "download", *packages, cwd=debs, check=False)
-            if done.returncode == 0:
-                return
-            said = done.stdout.strip()
-        raise LaneUnavailable(f"the Debian packages could not be fetched: {said}")
-
-
-def unpack_what_debian_has(folder: Path, packages: Sequence[str]) -> None:
-    """The same for those of the packages that the distribution has, which may be none.
-
-    Raises:
-        LaneUnavailable: it cannot be asked.
-    """
     require_debian()
-    with _debs(folder) as debs:
-        for options in _package_lists(debs):
-            fetch = ("apt-get", "-qq", *options, "download")
-            codes = [run(*fetch, p, cwd=debs, check=False).returncode for p in packages]
-            if 0 in codes:
-                return
-
-
-@contextmanager
-def _debs(folder: Path) -> Iterator[Path]:
-    """A folder for packages, which are laid out in `folder` when the block has ended."""
     debs = folder / "debs"
     debs.mkdir()
-    yield debs
+    wanted = [(each,) for each in packages] if some else [tuple(packages)]
+    for options in _package_lists(debs):
+        fetch = ("apt-get", "-qq", *options, "download")
+        done = [run(*fetch, *names, cwd=debs, check=False) for names in wanted]
+        if any(each.returncode == 0 for each in done):
+            break
+    else:
+        if not some:
+            raise LaneUnavailable(
+                f"the Debian packages could not be fetched: {done[0].stdout.strip()}"
+            )
     for deb in sorted(debs.glob("*.deb")):
         run("dpkg", "-x", deb, folder)
     shutil.rmtree(debs)

@@ -28,7 +28,7 @@ sys.path.insert(0, str(CHECKOUT / "tools"))
 import relay  # noqa: E402
 from winlane import wine  # noqa: E402
 from winlane.cache import Cache, copy_tree, say  # noqa: E402
-from winlane.mingw import Mingw  # noqa: E402
+from winlane.fakes import Mingw  # noqa: E402
 from winlane.packages import Packages  # noqa: E402
 from winlane.pythons import Pythons, distribution  # noqa: E402
 from winlane.resources import HERE as LANE  # noqa: E402
