@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from cases import CORPUS
 from healthy import changed
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,32 +34,7 @@ from tritonwin.system.process import run
 from tritonwin.system.toml import read_resource
 
 # The ids are a promise to scripts and to people who search for them: none may vanish unnoticed.
-PROMISED = """
-amd-gpu-unsupported amd-rocm-paths amd-wrong-torch app-control-blocks-dll arm64-emulated-python
-async-cuda-error-blames-triton attention-dtype-unsupported benign-triton-warning bf16-needs-sm80
-bnb-without-windows-binaries build-isolation-hides-torch build-path-too-long build-resource-limits
-build-variable-blanks c-long-32bit cc-and-toolchain-absent cc-variable-wrong cpu-only-torch
-cuda-path-wrong cuda-toolkit-for-build cutlass-headers-missing distribution-name-or-url
-driver-too-old embedded-python-no-headers environment-drifted extension-torch-mismatch
-flash-wheel-needs-cuda-dlls flash-wheel-torch-mismatch foreign-or-patched-triton-build
-fork-launcher-stale-error fp8-needs-sm89 git-long-paths git-missing gpu-generation-unsupported
-headers-free-threaded inductor-needs-cl inductor-rename-windows kernel-range-no-power-of-two
-level-zero-headers-missing link-command-too-long long-paths-off max-path-260 mingw-toolchain
-mixed-environments msvc-env-not-initialised msvc-localised-output msvc-std-ambiguous new-setuptools
-no-c-compiler no-official-windows-wheel no-triton-for-torch-yet nvcc-host-compiler-mismatch
-offload-moves-compiled-model old-setuptools optional-triton-breaks-app paging-file-too-small
-path-with-spaces-unquoted ptxas-cannot-start ptxas-not-found ptxas-older-than-ptx
-ptxas-path-variable-ignored python-headers-wrong-set python-libs-not-found-venv-uv
-python-unsupported sage-kernels-not-loaded sage-nan-output sage-wheel-torch-mismatch
-sageattention-api-moved sageattention-too-old script-shadows-triton shared-memory-exceeded
-slow-attention-fallback source-not-msvc-clean stale-helper-module stale-package-needs-triton-ops
-tinycc-limitation torch-too-old-for-triton triton-and-fork-both-installed triton-home-not-writable
-triton-missing triton-patch-incomplete triton-sources-not-for-windows triton-too-new-for-torch
-triton-too-old update-replaced-torch upstream-triton-no-windows-wheel vcredist-missing
-vcredist-too-old-beside-python vs-components-missing wheel-tag-unsupported wrong-interpreter
-x86-toolchain xformers-torch-mismatch
-"""
-IDS = PROMISED.split()
+IDS = (CORPUS / "promised_ids.txt").read_text("utf-8").split()
 
 ENTRIES = load().entries
 FILES = [file.name for file in Path(catalogue.__file__).parent.glob("*.toml")]

@@ -227,27 +227,6 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert Reader(page.read_text("utf-8")).open == []
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        ("--json", "--markdown"),
-        ("--list-checks", "--markdown"),
-        ("--list-checks", "--html", "a.html"),
-        ("--json", "--html", "a.html"),
-        ("--log", __file__),
-        ("--markdown", "--log", "no such file"),
-    ],
-)
-def test_wrong_use(args: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["doctor", *args]) == 2
-    assert capsys.readouterr().out.count("Traceback") == 0
-
-
-def test_a_page_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["doctor", "--html", str(tmp_path / "no" / "a.html")]) == 2
-    assert "there is no such folder" in capsys.readouterr().err
-
-
 def test_a_page_replaces_a_page_and_nothing_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -142,27 +142,6 @@ def test_nothing_that_broke_and_something_that_passed_is_proof() -> None:
     assert said().startswith("nothing was tried")
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--through", "nothing"], "there is no rung 'nothing'"),
-        (["--only", "dot"], "there is no rung 'dot'"),
-        (["--only", "ptxas", "--through", "import-triton"], "nothing of --only"),
-        (["--report", "proof.txt", "--python", "x"], "names no kind of report"),
-        (["--rung-timeout", "0"], "1<=x<=7200"),
-        (["--python", "/nowhere/python"], "no file"),
-    ],
-)
-def test_wrong_use_is_refused(
-    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["verify", *words]) == Exit.USAGE
-    said = capsys.readouterr()
-    assert says in said.err
-    assert "Traceback" not in said.err
-    assert said.out == ""
-
-
 VERDICTS: list[tuple[dict[str, RungState], Verdict, str]] = [
     ({"ptxas": "passed", "vector-add": "passed", "flash-attn": "not-installed"}, "proven", "Proven, as"),
     ({"ptxas": "passed"}, "proven", "Proven, as"),

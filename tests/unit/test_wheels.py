@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,48 +11,11 @@ from tritonwin.facts.records import Interpreter
 from tritonwin.support import wheels
 from tritonwin.support.wheels import BuiltFor, WheelNameError
 
-REAL = [
-    ("flash_attn-2.8.2+cu128torch2.7-cp310-cp310-win_amd64.whl", "2.7", "12.8"),
-    ("flash_attn-2.8.2%2Bcu128torch2.8.0cxx11abiTRUE-cp312-cp312-win_amd64.whl", "2.8.0", "12.8"),
-    (
-        "flash_attn-2.8.3%2Bd20260121.cu130torch2.10.0cxx11abiTRUE-cp312-cp312-win_amd64.whl",
-        "2.10.0",
-        "13.0",
-    ),
-    ("flash_attn-2.8.3+cu12torch2.9cxx11abiFALSE-cp312-cp312-win_amd64.whl", "2.9", "12"),
-    ("flash_attn-2.8.4-cp312-cp312-win_amd64.whl", None, None),
-    ("flash_attn_3-3.0.0+cu130torch2.13gite2743ab-cp39-abi3-win_amd64.whl", "2.13", "13.0"),
-    (
-        "flash_attn_3-3.0.0+20260318.cu128torch2100cxx11abitrue.8afc61-cp39-abi3-win_amd64.whl",
-        "2.10.0",
-        "12.8",
-    ),
-    ("sageattention-2.2.0+cu128torch2.9.1.post6-cp310-abi3-win_amd64.whl", "2.9.1", "12.8"),
-    ("sageattention-2.1.1+cu124torch2.5.1-cp312-cp312-win_amd64.whl", "2.5.1", "12.4"),
-    ("sageattn3-1.0.0+cu128torch280-cp312-cp312-win_amd64.whl", "2.8.0", "12.8"),
-    ("xformers-0.0.34+torch2.10cu130-cp39-abi3-win_amd64.whl", "2.10", "13.0"),
-    (
-        "xformers-0.0.35+d20260715.cu132torch2.12.1cxx11abi1-py39-none-win_amd64.whl",
-        "2.12.1",
-        "13.2",
-    ),
-    (
-        "deepspeed-0.19.2+d20260610.cu130torch2.13.0.dev20260610cxx11abi1-cp314-cp314-win_amd64.whl",
-        "2.13.0",
-        "13.0",
-    ),
-    ("deepspeed-0.18.6+0ccb2bb6-cp313-cp313-win_amd64.whl", None, None),
-    ("gsplat-1.4.0+pt24cu124-cp310-cp310-win_amd64.whl", "2.4", "12.4"),
-    ("torch-2.9.1+cu128-cp312-cp312-win_amd64.whl", None, "12.8"),
-    ("triton_windows-3.8.0.post29-cp313-cp313-win_amd64.whl", None, None),
-    ("bitsandbytes-0.50.2-py3-none-win_amd64.whl", None, None),
-]
 
-
-@pytest.mark.parametrize(("file", "torch", "cuda"), REAL)
-def test_real_names(file: str, torch: str | None, cuda: str | None) -> None:
+@pytest.mark.parametrize(("file", "torch", "cuda"), cases("wheel_names.toml", "real"))
+def test_real_names(file: str, torch: str, cuda: str) -> None:
     name = wheels.read(f"https://example.org/a%20b/{file}?download=true")
-    assert (name.built_for.torch, name.built_for.cuda) == (torch, cuda)
+    assert (name.built_for.torch or "", name.built_for.cuda or "") == (torch, cuda)
     assert "%" not in name.file
     assert not name.built_for.newer_torch
     assert name.built_for.backend is None
