@@ -27,7 +27,6 @@ from tritonwin.facts import snapshot
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.output import bench
 from tritonwin.output import proof as proof_report
 from tritonwin.output.markdown import issue
 from tritonwin.output.view import of_diagnosis
@@ -96,7 +95,7 @@ def as_proof(ending: str) -> Written:
 
 
 def as_benchmark(facts: Facts, place: str, redactor: Redactor, _: Identity, __: Path) -> str:
-    document = bench.report(facts, rungs(place), redactor)
+    document = proof_report.bench_report(facts, rungs(place), redactor)
     return json.dumps(to_json(document), ensure_ascii=False)
 
 

@@ -40,8 +40,7 @@ def command(
       tritonwin bench --json > before.json
     """
     from tritonwin.facts.redaction.redactor import Redactor
-    from tritonwin.output import bench as shown
-    from tritonwin.output import documents
+    from tritonwin.output import documents, proof
     from tritonwin.verify import ladder
     from tritonwin.verify.records import BROKEN, load
     from tritonwin.verify.setting import setting_for
@@ -56,8 +55,8 @@ def command(
     results = ladder.climb(replace(setting, workers=1), chosen)  # each has the machine for itself
     if as_json:
         parts = list(results)
-        documents.print_document(shown.report(facts, parts, Redactor.this_machine()))
+        documents.print_document(proof.bench_report(facts, parts, Redactor.this_machine()))
     else:
-        parts = shown.print_parts(facts, results)
+        parts = proof.print_parts(facts, results)
     states = {part.state for part in parts}
     return Exit.DONE if "passed" in states and not states & BROKEN else Exit.PROBLEMS

@@ -1,4 +1,4 @@
-"""The outcome of `tritonwin patch`, for people and for programs."""
+"""The outcomes of `tritonwin patch` and `tritonwin driver`, for people and for programs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from tritonwin.driver.records import DriverOutcome, DriverStatus
 from tritonwin.output.blocks import Span, TextLine, Tone, line
 from tritonwin.output.documents import TargetDocument
 from tritonwin.output.journals import conflict_lines
@@ -109,3 +110,43 @@ def _state(hook: Hook) -> str:
     if not hook.starts:
         return "is not started: its .pth is gone. Take it out: tritonwin patch revert"
     return "applies what is needed."
+
+
+# -- the driver in Python
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverReport(DriverOutcome, TargetDocument):
+    """The document of `tritonwin driver on|off|status`."""
+
+    schema: Literal["tritonwin.driver/1"] = "tritonwin.driver/1"
+
+
+_DRIVER_VERDICTS: dict[DriverStatus, str] = {
+    "on": "The driver in Python is on: no C compiler is needed to run kernels.",
+    "off": "The driver in Python is off: Triton compiles its driver module at the first kernel.",
+    "switched-on": "Switched on: kernels need no C compiler any more. Undo: tritonwin driver off",
+    "switched-off": "Switched off: Triton compiles its driver module again.",
+    "unchanged": "It was so before; nothing was changed.",
+    "refused": "Nothing was changed: this Triton's driver is not known.",
+}
+
+
+def of_driver(outcome: DriverOutcome) -> Iterator[TextLine]:
+    """A line per backend, the files, and what to do."""
+    yield line(f"Triton {outcome.version or ''} in {outcome.package}", "strong")
+    for backend in outcome.backends:
+        known = "its driver is known" if backend.known else f"left alone: {backend.reason}"
+        yield line(f"  {backend.name:<7} {known}")
+    for file in outcome.changed:
+        yield line(f"  changed {file}")
+    if outcome.damaged:
+        text = f"The import hook in {outcome.folder} is damaged and does nothing."
+        yield line(f"{text} Take it out: tritonwin driver off")
+    elif outcome.folder and not outcome.starts:
+        yield line(f"The hook in {outcome.folder} is not started: its .pth is gone.")
+    elif outcome.folder and not outcome.current:
+        yield line("Another version of tritonwin wrote it. To renew it: tritonwin driver on")
+    for note in outcome.notes:
+        yield line(note)
+    yield line(_DRIVER_VERDICTS[outcome.status])

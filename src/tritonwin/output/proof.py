@@ -1,4 +1,4 @@
-"""Proof for people: one line a rung as soon as it is known; and the reports of `verify`.
+"""Proof for people: one line a rung as soon as it is known; the reports of `verify` and `bench`.
 
 On a terminal, lines below tell which rungs are tried, since when, and why it takes long.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -18,9 +19,9 @@ from rich.text import Text
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.output.blocks import Block, Prose, Span, line, named
-from tritonwin.output.documents import VerifyReport, target_of
+from tritonwin.output.documents import Document, VerifyReport, target_of
 from tritonwin.output.machine import described
-from tritonwin.output.terminal import Screen, console
+from tritonwin.output.terminal import Screen, console, show
 from tritonwin.output.text import printable
 from tritonwin.output.view import RUNGS, proof_verdict, rung_problems
 from tritonwin.system.codec import to_json
@@ -28,6 +29,7 @@ from tritonwin.system.files import refuse_foreign, write_text
 from tritonwin.verify.records import BROKEN, Proof, Rung, RungResult
 
 if TYPE_CHECKING:
+    from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.verify.ladder import ClimbWatch
 
 _SHOWN_LINES = 6  # of the output of a broken rung
@@ -200,3 +202,38 @@ def write_report(public: VerifyReport, path: Path) -> None:
     else:
         text = markdown.proof(public) if ending == ".md" else html.proof_page(public)
     write_text(path, text)
+
+
+# -- benchmarks: parts that are run and shown as rungs are
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchReport(Document):
+    """The document of `tritonwin bench`. Units are the last word of a figure's name."""
+
+    schema: Literal["tritonwin.bench/2"] = "tritonwin.bench/2"
+    machine: dict[str, str]  # the conditions of the figures, in words
+    when: str  # ISO 8601, UTC
+    parts: tuple[RungResult, ...]
+
+
+_FIGURE = 24
+
+
+def bench_report(facts: Facts, parts: Sequence[RungResult], redactor: Redactor) -> BenchReport:
+    """The figures with their machine, to be compared with others; nothing private is in it."""
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    made = BenchReport(machine=dict(described(facts)), when=now, parts=tuple(parts))
+    return redactor.record(made)
+
+
+def print_parts(facts: Facts, parts: Iterable[RungResult]) -> list[RungResult]:
+    """Print each part as it comes; return them all."""
+    show(*(line(f"{name:<10}{value}") for name, value in described(facts)))
+    seen = []
+    for part in parts:
+        show(*of_rung(part))
+        for name, value in part.figures.items():
+            show(line(f"{name:<{_FIGURE}}{value}", indent=8))
+        seen.append(part)
+    return seen

@@ -13,7 +13,6 @@ from typing import Any, Literal, Union, get_args, get_origin
 from tritonwin.build.outcome import Fleet, WheelIndex
 from tritonwin.facts.records import Facts
 from tritonwin.facts.snapshot import Snapshot
-from tritonwin.output.bench import BenchReport
 from tritonwin.output.building import BuildReport
 from tritonwin.output.caches import CacheReport
 from tritonwin.output.changes import EventLine, FixReport, InstallReport
@@ -25,11 +24,11 @@ from tritonwin.output.documents import (
     RungList,
     VerifyReport,
 )
-from tritonwin.output.driver import DriverReport
 from tritonwin.output.guard import GuardReport
 from tritonwin.output.journals import JournalList, UndoDocument
 from tritonwin.output.matrix import MatrixReport
-from tritonwin.output.patching import PatchReport
+from tritonwin.output.patching import DriverReport, PatchReport
+from tritonwin.output.proof import BenchReport
 from tritonwin.system.codec import SCALARS, Json, fields_of
 
 DOCUMENTS: Mapping[str, type] = MappingProxyType(

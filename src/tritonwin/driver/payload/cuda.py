@@ -30,7 +30,7 @@ _PROPERTIES = {
 }  # fmt: skip
 _MAJOR, _MINOR, _SHARED_OPTIN, _SHARED_OVERSIZED, _SHARED_PER_SM = 75, 76, 97, 150, 81
 # of cuFuncGetAttribute and cuFuncSetAttribute
-_STATIC_SHARED, _DYNAMIC_SHARED = 1, 8
+_MAX_THREADS, _STATIC_SHARED, _LOCAL, _REGISTERS, _DYNAMIC_SHARED = 0, 1, 3, 4, 8
 _LARGE_CLUSTERS, _SHARED_MODE, _OVERSIZED_SHARED = 14, 17, 3
 _PREFER_SHARED, _PRINTF_FIFO, _CLUSTER_DIMENSION = 1, 1, 4
 _USUAL_SHARED = 48 * 1024
@@ -135,8 +135,6 @@ class CudaDriver(Api):
 class CudaUtils(TensorMaps, Packed):
     """The functions of `cuda_utils`, as Triton calls them."""
 
-    unload = "cuModuleUnload"
-
     # -- devices
 
     def get_device_properties(self, *args: Any) -> dict[str, int]:
@@ -190,18 +188,27 @@ class CudaUtils(TensorMaps, Packed):
 
     # -- kernels
 
-    def _loaded(self, data: bytes, name: str, device: int) -> tuple[int, int]:
+    def load_binary(self, *args: Any) -> tuple[int, ...]:
+        name, data, shared, device = parse("sOii", args)
+        if isinstance(data, str):
+            data = data.encode()
+        if not isinstance(data, (bytes, bytearray)):
+            raise TypeError(f"a bytes-like object is required, not '{type(data).__name__}'")
         driver = self._driver
         driver.ensure_context(device)
-        module = driver.integer("cuModuleLoadData", data, cell=c_void_p)
-        return module, driver.integer("cuModuleGetFunction", module, name, cell=c_void_p)
+        module = driver.integer("cuModuleLoadData", bytes(data), cell=c_void_p)
+        function = driver.integer("cuModuleGetFunction", module, name, cell=c_void_p)
+        registers, local = self._of(function, _REGISTERS), self._of(function, _LOCAL)
+        threads = self._of(function, _MAX_THREADS)
+        self._allow_shared(function, shared, device)
+        found = (module, function, registers, local // 4, threads)
+        return found if '"(KKiii)"' in self._text else found[:4]
 
     def _of(self, function: int, which: int) -> int:
         found: int = self._driver.integer("cuFuncGetAttribute", which, function)
         return found
 
-    def _prepare(self, function: int, shared: int, device: int) -> None:
-        """Allow a kernel as much shared memory as it takes."""
+    def _allow_shared(self, function: int, shared: int, device: int) -> None:
         driver = self._driver
         optin = driver.attribute(_SHARED_OPTIN, device)
         if shared <= _USUAL_SHARED or optin <= _USUAL_SHARED:
@@ -214,6 +221,9 @@ class CudaUtils(TensorMaps, Packed):
         driver.attribute(_SHARED_PER_SM, device)
         own = self._of(function, _STATIC_SHARED)
         driver("cuFuncSetAttribute", function, _DYNAMIC_SHARED, optin - own)
+
+    def unload_module(self, *args: Any) -> None:
+        self._driver("cuModuleUnload", *parse("K", args))
 
     def cuOccupancyMaxActiveClusters(self, *args: Any) -> int:  # noqa: N802 - Triton's name
         function, shared, *cluster = parse(

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _DEVICE_POINTER = 3  # of hipPointerGetAttribute
+# of hipFuncGetAttribute
+_MAX_THREADS, _LOCAL, _REGISTERS = 0, 3, 4
 # hipJitOption: sizes and places of what the loader writes, and whether it writes much
 _LOAD_OPTIONS = (6, 5, 4, 3, 12)
 _LOG_SIZE = 8192
@@ -141,8 +143,6 @@ class HipDriver(Api):
 class HipUtils(Packed):
     """The functions of `hip_utils`, as Triton calls them."""
 
-    unload = "hipModuleUnload"
-
     def get_device_properties(self, *args: Any) -> dict[str, Any]:
         (number,) = parse("i", args)
         memory = ctypes.create_string_buffer(_PROPERTIES_SIZE)
@@ -154,20 +154,29 @@ class HipUtils(Packed):
             found[name] = value.split(b"\0")[0].decode() if form[-1] == "s" else value
         return found
 
-    def _loaded(self, data: bytes, name: str, device: int) -> tuple[int, int]:
-        del device
+    def load_binary(self, *args: Any) -> tuple[int, ...]:
+        name, data, _, _ = parse("sOii", args)
+        if not isinstance(data, (bytes, bytearray)):
+            raise TypeError(f"a bytes-like object is required, not '{type(data).__name__}'")
         logs = [ctypes.create_string_buffer(_LOG_SIZE) for _ in range(2)]
         options = (c_int * 5)(*_LOAD_OPTIONS)
         places = [ctypes.addressof(log) for log in logs]
         values = (c_void_p * 5)(_LOG_SIZE, places[0], _LOG_SIZE, places[1], 1)
         load = self._driver.integer
-        module = load("hipModuleLoadDataEx", data, 5, options, values, cell=c_void_p)
-        return module, load("hipModuleGetFunction", module, name, cell=c_void_p)
+        module = load("hipModuleLoadDataEx", bytes(data), 5, options, values, cell=c_void_p)
+        function = load("hipModuleGetFunction", module, name, cell=c_void_p)
+        numbers = [self._of(function, which) for which in (_REGISTERS, _LOCAL, _MAX_THREADS)]
+        numbers[1] //= 4
+        found = (module, function, *numbers)
+        return found if '"(KKiii)"' in self._text else found[:4]
 
     def _of(self, function: int, which: int) -> int:
         value = c_int()
         self._driver.status("hipFuncGetAttribute", byref(value), which, function)
         return value.value
+
+    def unload_module(self, *args: Any) -> None:
+        self._driver("hipModuleUnload", *parse("K", args))
 
     def create_tdm_descriptor(self, *_: Any) -> None:
         raise RuntimeError("tensor descriptors of gfx1250 need the compiled driver: driver off")

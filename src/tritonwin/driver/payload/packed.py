@@ -42,18 +42,8 @@ class Signature(bytes):
     function: Any = None
 
 
-# of cuFuncGetAttribute and hipFuncGetAttribute alike
-_REGISTERS, _LOCAL, _MAX_THREADS = 4, 3, 0
-
-
 class Packed:
-    """A backend's compiled module; here the functions that load, and from 3.7 on those that launch.
-
-    Attributes:
-        unload: the driver's function for it.
-    """
-
-    unload: str
+    """A backend's compiled module; here the functions that launch, from 3.7 on."""
 
     def __init__(self, module: DriverSource, driver: Any) -> None:
         self._module, self._text, self._driver = module, module.text, driver
@@ -65,32 +55,6 @@ class Packed:
             **names, careful=self.careful, PyKernelArg=KernelArgument, ARG_CONSTEXPR=CONSTEXPR,
             ARG_KERNEL=KERNEL, ARG_TUPLE=TUPLE, **types,
         )  # fmt: skip
-
-    def load_binary(self, *args: Any) -> tuple[int, ...]:
-        name, data, shared, device = parse("sOii", args)
-        if isinstance(data, str):
-            data = data.encode()
-        if not isinstance(data, (bytes, bytearray)):
-            raise TypeError(f"a bytes-like object is required, not '{type(data).__name__}'")
-        module, function = self._loaded(bytes(data), name, device)
-        numbers = [self._of(function, which) for which in (_REGISTERS, _LOCAL, _MAX_THREADS)]
-        self._prepare(function, shared, device)
-        found = (module, function, numbers[0], numbers[1] // 4, numbers[2])
-        return found if '"(KKiii)"' in self._text else found[:4]
-
-    def _loaded(self, data: bytes, name: str, device: int) -> tuple[int, int]:
-        """The module and its function of that name."""
-        raise NotImplementedError
-
-    def _of(self, function: int, which: int) -> int:
-        """An attribute of a function."""
-        raise NotImplementedError
-
-    def _prepare(self, function: int, shared: int, device: int) -> None:
-        """Make a function ready for as much shared memory."""
-
-    def unload_module(self, *args: Any) -> None:
-        self._driver(self.unload, *parse("K", args))
 
     def build_signature_metadata(self, *args: Any) -> Signature:
         (types,) = parse("O", args)

@@ -306,26 +306,6 @@ class Redactor:
             return self.text(value)
         return self._user(bare, bare) if kind == "user" else self._mark(kind, bare)
 
-    def tree(self, tree: Json) -> Json:
-        """Every string of a JSON tree redacted, names of fields included."""
-        if isinstance(tree, str):
-            return self.text(tree)
-        if isinstance(tree, list):
-            return [self.tree(item) for item in tree]
-        if not isinstance(tree, dict):
-            return tree
-        name, value = tree.get("name"), tree.get("value")
-        if isinstance(name, str) and isinstance(value, str):
-            tree = {**tree, "value": self.variable(name, value)}
-        changed: dict[str, Json] = {}
-        for key, item in tree.items():
-            if isinstance(item, str):
-                changed[self.text(key)] = self.variable(key, item)
-            else:
-                secret = type(item) in (int, float) and is_secret_name(key)
-                changed[self.text(key)] = 0 if secret else self.tree(item)
-        return changed
-
     def _number(self, kind: str, key: str) -> int:
         numbers = self._numbers.setdefault(kind, {})
         return numbers.setdefault(key, len(numbers) + 1)
