@@ -1,8 +1,8 @@
 """Logs with known causes, as they are and in the forms in which they arrive.
 
 `cases` is the corpus of the start. `threads` are logs rebuilt from public threads, each labelled
-before any log of its set was explained. `fresh`, `a`, `d`, `amd-a` and `amd-c` were looked at afterwards; `b`,
-`c` and `amd-b` were measured once: nothing is changed for a log of theirs.
+before any log of its set was explained. `fresh`, `a`, `d`, `amd-a`, `amd-c`, `amd-d` and `amd-e` were looked at
+afterwards; `b`, `c` and `amd-b` were measured once: nothing is changed for a log of theirs.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ SETS = {
     "threads/amd-a": (0.85, 0.7),
     "threads/amd-b": (0.8, 0.5),
     "threads/amd-c": (0.85, 0.8),
+    "threads/amd-d": (0.85, 0.8),
+    "threads/amd-e": (0.85, 0.8),
 }
 MEASURED_ONCE = {"threads/b", "threads/c", "threads/amd-b"}
 each_set = pytest.mark.parametrize("name", SETS)
