@@ -16,16 +16,16 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from byte_spectral.definition import reference as reference
     from byte_spectral.encoder import ByteSpectral as ByteSpectral
+    from byte_spectral.encoder import StreamState as StreamState
     from byte_spectral.functional import as_bytes as as_bytes
     from byte_spectral.functional import byte_spectral as byte_spectral
     from byte_spectral.functional import byte_spectral_linear as byte_spectral_linear
     from byte_spectral.functional import byte_spectral_taps as byte_spectral_taps
-    from byte_spectral.streaming import StreamState as StreamState
 
 
 _PUBLIC = {
     "ByteSpectral": "encoder",
-    "StreamState": "streaming",
+    "StreamState": "encoder",
     "as_bytes": "functional",
     "byte_spectral": "functional",
     "byte_spectral_linear": "functional",

@@ -28,18 +28,18 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # Triton reads it once,
 
 
 @functools.cache
-def of_hopper() -> Any:
-    """The module of forms of sm_90, or None with a Triton that has no Gluon, or an older one."""
+def of_gluon() -> Any:
+    """The module of forms in Gluon, or None with a Triton that has no Gluon, or an older one."""
     try:
-        return importlib.import_module("byte_spectral.launch_hopper")
+        return importlib.import_module("byte_spectral.launch_gluon")
     except (ImportError, AttributeError):
         return None
 
 
-def for_hopper(kind: str, device: torch.device, what: plans.Purpose = ()) -> Any:
-    """The module of forms of sm_90 and a plan, or None, None where only one of them exists."""
+def for_gluon(kind: str, device: torch.device, what: plans.Purpose = ()) -> Any:
+    """The module of forms in Gluon and a plan, or None, None where only one of them exists."""
     plan = plans.plan(kind, capability(device), what) if device.type == "cuda" else None
-    found = of_hopper() if plan is not None else None
+    found = of_gluon() if plan is not None else None
     return (found, plan) if found is not None else (None, None)
 
 
@@ -85,9 +85,11 @@ def use_triton(device: torch.device, backend: str, dtype: torch.dtype) -> bool:
 
 @functools.cache
 def capability(device: torch.device) -> int:
-    """10 * major + minor of the GPU; the interpreter counts as one with tensor cores."""
+    """10 * major + minor of NVIDIA's GPU, 0 of AMD's; the interpreter has tensor cores."""
     if device.type != "cuda":
         return 80
+    if torch.version.hip is not None:
+        return 0
     major, minor = torch.cuda.get_device_capability(device)
     return 10 * major + minor
 
@@ -109,37 +111,32 @@ def purpose(spec: Spec, dtype: torch.dtype, size: int) -> plans.Purpose:
 
 @functools.lru_cache(maxsize=512)
 def form(spec: Spec, dtype: torch.dtype, device: torch.device, window: str | None,
-         has_lengths: bool, size: int) -> Any:  # fmt: skip
-    """The form for a named window, or for taps of any kind (None)."""
+         has_lengths: bool, size: int, width: int = 0, gated: bool = False) -> Any:  # fmt: skip
+    """The form for a named window, or for taps of any kind (None); width: of a layer behind it."""
     from byte_spectral import launch
 
-    found = capability(device)
     what = purpose(spec, dtype, size)
-    if window is not None:
-        forms, plan = for_hopper("hopper_walk", device, what)
-        if forms is not None and forms.HopperWalking.fits(spec, plan, window):
-            return forms.HopperWalking(spec, dtype, device, plan, window)
-        plan = plans.sure("walk", found, what)
-        if plan["window"] <= spec.W:
-            return launch.Walking(spec, dtype, device, plan, window)
+    if window is not None and not width:
+        forms, plan = for_gluon("walk", device, what)
+        if forms is not None and plan["window"] <= spec.W:
+            return forms.Walking(spec, dtype, device, plan, window)
     # zero positions are made by empty frames, whose logarithm is not 0
     if not (has_lengths and spec.parts == "logmag"):
-        forms, plan = for_hopper("hopper", device, what)
-        if forms is not None and forms.Hopper.fits(spec, plan):
+        forms, plan = for_gluon("hopper_linear" if width else "hopper", device, what)
+        if forms is not None and forms.Hopper.fits(spec, plan, width):
             if window is None:  # taps packed by the launch before: they must be waited for
                 plan = plan | {"pdl": False}
-            return forms.Hopper(spec, dtype, device, plan, window)
-    return launch.Dot(spec, dtype, device, plans.sure("dot", found, what), window)
+            return forms.Hopper(spec, dtype, device, plan, window, width, gated)
+    plan = plans.sure("linear" if width else "dot", capability(device), what)
+    return launch.Dot(spec, dtype, device, plan, window, width, gated)
 
 
 @functools.lru_cache(maxsize=512)
 def prepared(spec: Spec, dtype: torch.dtype, device: torch.device, window: str,
-             has_lengths: bool, size: int) -> tuple[Any, Any]:  # fmt: skip
+             has_lengths: bool, size: int, *layer: Any) -> tuple[Any, Any]:  # fmt: skip
     """A form and its packed taps, for a named window."""
-    chosen = form(spec, dtype, device, window, has_lengths, size)
-    packed = None
-    if hasattr(chosen, "pack"):
-        packed = chosen.pack(constant_taps(spec, window, device))
+    chosen = form(spec, dtype, device, window, has_lengths, size, *layer)
+    packed = None if chosen.constants else chosen.pack(constant_taps(spec, window, device))
     settle(device)
     return chosen, packed
 
@@ -156,18 +153,14 @@ def constant_taps(spec: Spec, window: str, device: torch.device) -> torch.Tensor
 
 
 @functools.lru_cache(maxsize=128)
-def gradient(spec: Spec, device: torch.device, has_lengths: bool) -> Any:
+def gradient(spec: Spec, device: torch.device) -> Any:
     """The form of the gradient of taps."""
     from byte_spectral.launch import Gradient
 
-    limbs = 1 if spec.precision == "fast" else 2
-    forms, turned = for_hopper("hopper_gradient", device)
-    if forms is not None and not has_lengths and forms.HopperGradient.fits(spec, turned):
-        return forms.HopperGradient(spec, device, turned, limbs)
     plan = plans.sure("gradient", capability(device))
     if INTERPRETED:  # which has no bf16 product
         plan = plan | {"limbs": 0}
-    return Gradient(spec, device, plan, limbs)
+    return Gradient(spec, device, plan)
 
 
 @functools.lru_cache(maxsize=16)
@@ -182,24 +175,5 @@ def table_gradient(device: torch.device) -> Any:
 def forget() -> None:
     """Drop all forms, so that the next calls use the present plans."""
     ready.clear()
-    for cache in (form, prepared, gradient, table_gradient, projected):
+    for cache in (form, prepared, gradient, table_gradient):
         cache.cache_clear()
-
-
-@functools.lru_cache(maxsize=128)
-def projected(spec: Spec, dtype: torch.dtype, device: torch.device, window: str, width: int,
-              has_lengths: bool) -> tuple[Any, Any]:  # fmt: skip
-    """The form that multiplies features by a (width, K) matrix, and its packed taps."""
-    from byte_spectral import launch
-
-    found = capability(device)
-    taps = constant_taps(spec, window, device)
-    if not (has_lengths and spec.parts == "logmag") and spec.K % 8 == 0:
-        forms, resident = for_hopper("hopper_linear", device)
-        if forms is not None and forms.HopperLinear.columns(spec, resident, width):
-            form: Any = forms.HopperLinear(spec, dtype, device, resident, width)
-            packed = form.pack(taps)
-            settle(device)
-            return form, packed
-    form = launch.Linear(spec, dtype, device, plans.sure("linear", found), width)
-    return form, form.pack(taps)

@@ -9,15 +9,21 @@ import torch
 from torch import nn
 
 from byte_spectral import choose
-from byte_spectral.functional import (
-    Backend,
-    byte_spectral,
-    byte_spectral_linear,
-    byte_spectral_taps,
-)
+from byte_spectral.checks import bytes_of, lengths_of
+from byte_spectral.functional import Backend, encode, encode_taps, layer, project
 from byte_spectral.spec import make_spec
-from byte_spectral.streaming import StreamState, encode_piece
 from byte_spectral.taps import dft_taps, window_tensor
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StreamState:
+    """The newest bytes of each row before the next piece, at most W-1; fewer at the start.
+
+    Attributes:
+        bytes: uint8 (B, n).
+    """
+
+    bytes: torch.Tensor
 
 
 class ByteSpectral(nn.Module):
@@ -30,6 +36,7 @@ class ByteSpectral(nn.Module):
         project: D; a linear layer follows, fused where its weight is half precision (also by
             autocast) and nothing before it learns. The output is then (B, T, D).
         embed: the output is that plus an embedding of each byte (256, D), in the same kernel.
+        gated: the embedding times the sigmoid of that, rather than their sum.
 
     Attributes:
         features: E.
@@ -44,6 +51,7 @@ class ByteSpectral(nn.Module):
         learnable: bool | str = False,
         project: int | None = None,
         embed: bool = False,
+        gated: bool = False,
         backend: Backend = "auto",
         **transform: Any,
     ) -> None:
@@ -73,39 +81,28 @@ class ByteSpectral(nn.Module):
         self.projection = None if project is None else nn.Linear(self.features, project)
         if embed and project is None:
             raise ValueError("embed needs project: what the features become, to be added to")
+        if gated and not embed:
+            raise ValueError("gated needs embed=True: the embedding is what the gate is for")
+        self.gated = gated
         self.embedding = nn.Embedding(256, project) if embed and project is not None else None
 
     def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-        spec = self.spec
-        if self.learnable == "taps":
-            found = byte_spectral_taps(
-                x, self.taps, parts=spec.parts, causal=spec.causal, precision=spec.precision,
-                dtype=self.dtype, lengths=lengths, backend=self.backend,
-            )  # fmt: skip
-        elif self.projection is not None and not self.learnable:
-            table = None if self.embedding is None else self.embedding.weight
-            return byte_spectral_linear(
-                x, self.projection.weight, self.projection.bias,
-                embedding=table, W=spec.W, N=spec.N,
-                parts=spec.parts, window=self.window, causal=spec.causal,
-                precision=spec.precision, lengths=lengths, backend=self.backend,
-            )  # fmt: skip
-        else:
-            found = byte_spectral(
-                x, W=spec.W, K=spec.K, N=spec.N, parts=spec.parts, window=self.window,
-                causal=spec.causal, precision=spec.precision, dtype=self.dtype, lengths=lengths,
-                backend=self.backend,
-            )  # fmt: skip
-        return self._projected(found, x)
+        x = bytes_of(x)
+        return self._run(x, lengths_of(lengths, x), 0)
 
-    def _projected(self, found: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """Behind the linear layer, where there is one; it gets features of its weight's type."""
-        if self.projection is None:
-            return found
-        if choose.autocast_type(found.device) is None:
-            found = found.to(self.projection.weight.dtype)
-        projected: torch.Tensor = self.projection(found)
-        return projected if self.embedding is None else projected + self.embedding(x.long())
+    def _run(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> torch.Tensor:
+        """For checked bytes, the first `skip` of each row being history."""
+        spec, linear = self.spec, self.projection
+        table = None if self.embedding is None else self.embedding.weight
+        if self.learnable == "taps":
+            found = encode_taps(x, self.taps, spec, self.dtype, lengths, self.backend)
+            if linear is None:
+                return found
+            return layer(x, found, linear.weight, linear.bias, table, self.gated)
+        if linear is None:
+            return encode(x, spec, self.window, self.dtype, lengths, self.backend, skip)
+        return project(x, spec, linear.weight, linear.bias, table, self.gated, self.window, lengths,
+                       self.backend, skip)  # fmt: skip
 
     def stream(
         self, x: torch.Tensor, state: StreamState | None = None
@@ -113,8 +110,24 @@ class ByteSpectral(nn.Module):
         """Features of the next piece of a stream, and the state to give with the piece after it."""
         if self.learnable or not isinstance(self.window, str):
             raise ValueError("stream() is for named windows that do not learn")
-        found, following = encode_piece(x, state, self.spec, self.window, self.dtype, self.backend)
-        return self._projected(found, x), following
+        if not self.spec.causal:
+            raise ValueError(
+                "a centred window sees bytes that a stream has not brought yet; use causal=True"
+            )
+        x, skip = bytes_of(x), 0
+        if state is not None:
+            if not isinstance(state, StreamState):
+                raise TypeError(
+                    "state must be what stream() gave for the piece before, "
+                    f"not {type(state).__name__}"
+                )
+            before = bytes_of(state.bytes)
+            if before.shape[0] != x.shape[0]:
+                raise ValueError(f"the state is of {before.shape[0]} rows, x has {x.shape[0]}")
+            skip = before.shape[1]
+            x = torch.cat([before, x], dim=1)
+        kept = x[:, max(0, x.shape[1] - (self.spec.W - 1)) :]
+        return self._run(x, None, skip), StreamState(bytes=kept.contiguous())
 
     def extra_repr(self) -> str:
         given = dataclasses.asdict(self.spec) | {"learnable": self.learnable}

@@ -9,7 +9,7 @@ import torch
 from byte_spectral import choose, fallback, ops
 from byte_spectral.checks import as_bytes as as_bytes
 from byte_spectral.checks import bins_of, bytes_of, lengths_of, taps_shape
-from byte_spectral.spec import WINDOWS, Spec, make_spec
+from byte_spectral.spec import WINDOWS, Spec, make_spec, window_values
 from byte_spectral.taps import dft_taps, window_tensor
 
 Backend = Literal["auto", "triton", "torch"]
@@ -62,19 +62,32 @@ def byte_spectral(
             return form(x, packed)
     spec = make_spec(W, K, N, parts, causal, precision)
     x = bytes_of(x)
-    lengths = lengths_of(lengths, x)
-    if not isinstance(window, str):
-        taps = dft_taps(spec, window_tensor(window, W).to(x.device))
-        return encode_taps(x, taps, spec, dtype, lengths, backend)
-    if window not in WINDOWS:
-        window_tensor(window, W)  # raises
-    if not choose.use_triton(x.device, backend, dtype):
-        return fallback.encode(x, spec, window, dtype, lengths)
-    if key is not None:
-        made = choose.prepared(spec, dtype, x.device, window, False, size)
-        form, packed = choose.ready[key] = made
+    if key is not None and window in WINDOWS and choose.use_triton(x.device, backend, dtype):
+        form, packed = choose.ready[key] = choose.prepared(
+            spec, dtype, x.device, window, False, size
+        )
         return form(x, packed)
-    return ops.encode(x, lengths, W, K, spec.N, parts, window, causal, precision, dtype, 0)
+    return encode(x, spec, window, dtype, lengths_of(lengths, x), backend)
+
+
+def encode(
+    x: torch.Tensor,
+    spec: Spec,
+    window: str | torch.Tensor,
+    dtype: torch.dtype,
+    lengths: torch.Tensor | None,
+    backend: str,
+    skip: int = 0,
+) -> torch.Tensor:
+    """Features of checked bytes, the first `skip` of each row being history."""
+    if not isinstance(window, str):
+        taps = dft_taps(spec, window_tensor(window, spec.W).to(x.device))
+        return encode_taps(x, taps, spec, dtype, lengths, backend)[:, skip:]
+    window_values(window, 1)  # raises for a name that there is not
+    if not choose.use_triton(x.device, backend, dtype):
+        return fallback.encode(x, spec, window, dtype, lengths)[:, skip:]
+    return ops.encode(x, lengths, spec.W, spec.K, spec.N, spec.parts, window, spec.causal,
+                      spec.precision, dtype, skip)  # fmt: skip
 
 
 def _plain_bytes(x: torch.Tensor) -> bool:
@@ -121,7 +134,7 @@ def encode_taps(
 ) -> torch.Tensor:
     if not choose.use_triton(x.device, backend, dtype):
         return fallback.encode_taps(x, taps, spec, dtype, lengths)
-    return ops.encode_taps(
+    return ops.taps_forward(
         x, taps.to(x.device, torch.float32).contiguous(), lengths, spec.parts, spec.causal,
         spec.precision, dtype,
     )  # fmt: skip
@@ -133,6 +146,7 @@ def byte_spectral_linear(
     bias: torch.Tensor | None = None,
     *,
     embedding: torch.Tensor | None = None,
+    gated: bool = False,
     window: str | torch.Tensor = "tail",
     lengths: torch.Tensor | None = None,
     backend: Backend = "auto",
@@ -146,6 +160,7 @@ def byte_spectral_linear(
             that of a linear layer. The features have its type when they are multiplied.
         bias: (D,), there too.
         embedding: (256, D), there too; a row for each byte.
+        gated: `embedding[x] * sigmoid(linear(...))` rather than the sum.
         transform: W, K, N, parts, causal and precision as of `byte_spectral`, but "fast" is the
             default; K is implied by weight, and checked if given.
 
@@ -153,35 +168,60 @@ def byte_spectral_linear(
     """
     x = bytes_of(x)
     lengths = lengths_of(lengths, x)
-    parts = transform.get("parts", "mag")
-    bins = bins_of(x, weight, bias, embedding, parts)
+    bins = bins_of(x, weight, bias, embedding, transform.get("parts", "mag"))
     if transform.get("K", bins) not in (None, bins):
         raise ValueError(
             f"weight (D, E) has E = {weight.shape[1]}, "
-            f"which is not that of K = {transform['K']}, {parts}"
+            f"which is not that of K = {transform['K']}, {transform.get('parts', 'mag')}"
         )
+    if gated and embedding is None:
+        raise ValueError("gated needs an embedding, whose rows the gate is for")
     spec = make_spec(**{"precision": "fast", **transform, "K": bins})
+    return project(x, spec, weight, bias, embedding, gated, window, lengths, backend)
+
+
+def project(
+    x: torch.Tensor,
+    spec: Spec,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    embedding: torch.Tensor | None,
+    gated: bool,
+    window: str | torch.Tensor,
+    lengths: torch.Tensor | None,
+    backend: str,
+    skip: int = 0,
+) -> torch.Tensor:
+    """The layer behind features of checked bytes, in one kernel where there is one for it."""
     weight = weight.to(choose.autocast_type(x.device) or weight.dtype)
-    if bias is not None:
-        bias = bias.to(weight.dtype)
-    if embedding is not None:  # a bias with a row for each byte
-        embedding = embedding.to(weight.dtype)
-        bias = embedding if bias is None else embedding + bias
+    bias = None if bias is None else bias.to(weight.dtype)
+    embedding = None if embedding is None else embedding.to(weight.dtype)
     fused = (
         isinstance(window, str)
-        and parts != "reim"
+        and spec.parts != "reim"
         and weight.dtype in (torch.bfloat16, torch.float16)
         and choose.use_triton(x.device, backend, weight.dtype)
     )
     if fused:
-        return ops.linear(
-            x, weight, bias, lengths, spec.W, spec.N, spec.parts, window, spec.causal,
-            spec.precision,
-        )  # fmt: skip
-    features = byte_spectral(
-        x, W=spec.W, K=spec.K, N=spec.N, parts=spec.parts, window=window, causal=spec.causal,
-        precision=spec.precision, dtype=weight.dtype, lengths=lengths, backend=backend,
-    )  # fmt: skip
+        return ops.linear(x, weight, bias, embedding, lengths, spec.W, spec.N, spec.parts, window,
+                          spec.causal, spec.precision, skip, gated)  # fmt: skip
+    features = encode(x, spec, window, weight.dtype, lengths, backend, skip)
+    return layer(x[:, skip:], features, weight, bias, embedding, gated)
+
+
+def layer(
+    x: torch.Tensor,
+    features: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    embedding: torch.Tensor | None,
+    gated: bool,
+) -> torch.Tensor:
+    """The same in PyTorch: a linear layer, and an embedding that it is added to or gates."""
+    if choose.autocast_type(features.device) is None:
+        features = features.to(weight.dtype)
+    out = torch.nn.functional.linear(features, weight, bias)
     if embedding is None:
-        return torch.nn.functional.linear(features, weight, bias)
-    return torch.nn.functional.embedding(x.long(), bias) + features @ weight.T
+        return out
+    rows = torch.nn.functional.embedding(x.long(), embedding).to(out.dtype)
+    return rows * out.sigmoid() if gated else rows + out

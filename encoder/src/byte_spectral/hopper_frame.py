@@ -8,7 +8,8 @@ from triton.experimental.gluon import language as gl
 
 @gluon.jit
 def _bytes(x, lengths, tile, M, T, stride_x, history, S: gl.constexpr, operand: gl.constexpr):
-    """Frames of a row tile (bm, rows), oldest byte first, and which of them are in the row."""
+    """Frames of a row tile (bm, rows), oldest byte first, and which of them are in the row. Taps of
+    bytes before the window are 0, so these need not be told apart."""
     m = tile * S.bm + gl.arange(0, S.bm, layout=gl.SliceLayout(1, operand))
     lag = S.rows - 1 - gl.arange(0, S.rows, layout=gl.SliceLayout(0, operand))
     b = m // T
@@ -20,8 +21,6 @@ def _bytes(x, lengths, tile, M, T, stride_x, history, S: gl.constexpr, operand: 
     at = gl.expand_dims(t + (history + S.shift), 1) - gl.expand_dims(lag, 0)
     # a row tile may reach past the last row: what stands there is never stored
     here = (at >= 0) & (at < gl.expand_dims(end, 1)) & gl.expand_dims(m < M, 1)
-    if S.rows != S.W:
-        here = here & gl.expand_dims(lag < S.W, 0)
     row = b.to(gl.int64) * stride_x
     return gl.load(x + (gl.expand_dims(row, 1) + at), mask=here, other=0), here
 
@@ -37,8 +36,8 @@ def half(byte, SCALE: gl.constexpr):
 def frame_of(x, lengths, tile, M, T, stride_x, history, S: gl.constexpr, operand: gl.constexpr):
     """The left operand (bm, rows) fp16; 0 outside the row.
 
-    S.regular: every tile lies in one row, causal, without history and lengths, and rows == W, so
-    that only tiles at a row's start need a mask, and only for what is before the row.
+    S.regular: every tile lies in one row, causal, without history and lengths, so that only tiles at
+    a row's start need a mask, and only for what is before the row.
     """
     SCALE: gl.constexpr = S.scale
     LAST: gl.constexpr = S.rows - 1
@@ -54,7 +53,7 @@ def frame_of(x, lengths, tile, M, T, stride_x, history, S: gl.constexpr, operand
     inside = newest >= LAST
     if not S.regular:
         inside &= (newest + S.bm <= T + history) & (b * T + T >= tile * S.bm + S.bm)
-    if S.rows == S.W and not S.lengths and inside:
+    if not S.lengths and inside:
         frame = half(gl.load(base + of_register), SCALE)  # most tiles: no row starts or ends here
     elif not S.regular:
         byte, here = _bytes(x, lengths, tile, M, T, stride_x, history, S, operand)

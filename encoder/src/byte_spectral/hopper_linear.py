@@ -45,36 +45,38 @@ def _multiply(both, weights, acc, S: gl.constexpr):
 
 
 @gluon.jit
-def _table_rows(bias, x, tile, column, M, T, stride_x, BITS: gl.constexpr, S: gl.constexpr):
+def _table_rows(table, x, tile, column, M, T, stride_x, history, BITS: gl.constexpr,
+                S: gl.constexpr):  # fmt: skip
     """The rows of the table of each position's byte, where the output is `placed`."""
     place: gl.constexpr = store_layout(S, S.bd, BITS)
     m = tile * S.bm + gl.arange(0, S.bm, layout=gl.SliceLayout(1, place))
     d = column + gl.arange(0, S.bd, layout=gl.SliceLayout(0, place))
     b = m // T
-    byte = gl.load(x + (b.to(gl.int64) * stride_x + (m - b * T)), mask=m < M, other=0)
+    byte = gl.load(x + (b.to(gl.int64) * stride_x + history + (m - b * T)), mask=m < M, other=0)
     at = gl.expand_dims(byte.to(gl.int32) * S.width, 1) + gl.expand_dims(d, 0)
     here = gl.expand_dims(m < M, 1) & gl.expand_dims(d < S.width, 0)
-    return gl.load(bias + at, mask=here, other=0).to(gl.float32)
+    return gl.load(table + at, mask=here, other=0).to(gl.float32)
 
 
 @gluon.jit
-def _emit(total, bias, x, out, tile, column, M, T, stride_x, S: gl.constexpr):
+def _emit(total, bias, table, x, out, tile, column, M, T, stride_x, history, S: gl.constexpr):
     D: gl.constexpr = S.width
     BD: gl.constexpr = S.bd
     ORDERED: gl.constexpr = S.ordered
     kind: gl.constexpr = out.dtype.element_ty
     BITS: gl.constexpr = kind.primitive_bitwidth
+    if S.bias:
+        d = gl.arange(0, BD, layout=gl.SliceLayout(0, wide_layout(S)))
+        if ORDERED:
+            d = d // 32 * 32 + d % 8 // 2 * 8 + d % 32 // 8 * 2 + d % 2
+        d += column
+        total += gl.expand_dims(gl.load(bias + d, mask=d < D, other=0).to(gl.float32), 0)
     if S.table:
         total = placed(total, ORDERED, BD, BITS, S)
-        total += _table_rows(bias, x, tile, column, M, T, stride_x, BITS, S)
+        rows = _table_rows(table, x, tile, column, M, T, stride_x, history, BITS, S)
+        total = rows / (1.0 + gl.exp(-total)) if S.gated else rows + total
         put(total.to(kind), out, tile, column, M, D, D, BD, S)
     else:
-        if S.bias:
-            d = gl.arange(0, BD, layout=gl.SliceLayout(0, wide_layout(S)))
-            if ORDERED:
-                d = d // 32 * 32 + d % 8 // 2 * 8 + d % 32 // 8 * 2 + d % 2
-            d += column
-            total += gl.expand_dims(gl.load(bias + d, mask=d < D, other=0).to(gl.float32), 0)
         put(placed(total.to(kind), ORDERED, BD, BITS, S), out, tile, column, M, D, D, BD, S)
 
 
@@ -89,8 +91,8 @@ def _two(this, frame, buffers, weights, ready, acc, chunk, WAIT: gl.constexpr, S
 
 
 @gluon.jit
-def _rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile, following, column, M,
-          T, stride_x, WAIT: gl.constexpr, S: gl.constexpr):  # fmt: skip
+def _rows(both, frame, buffers, weights, ready, bias, table, x, lengths, out, tile, following,
+          column, M, T, stride_x, history, WAIT: gl.constexpr, S: gl.constexpr):  # fmt: skip
     """One row tile whose first spectrum is under way; starts that of the following tile, so that
     the tensor cores have work while its bytes come and while this tile is stored."""
     CHUNKS: gl.constexpr = S.chunks
@@ -113,9 +115,10 @@ def _rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile, fol
             this, acc = _two(this, frame, buffers, weights, ready, acc, CHUNKS - 2, False, S)
     acc = _multiply(this, weights.index(CHUNKS - 1), acc, S)
     if following < (M + S.bm - 1) // S.bm:  # after the last tile nobody reads the spectrum
-        frame = frame_of(x, lengths, following, M, T, stride_x, 0, S, operand)
+        frame = frame_of(x, lengths, following, M, T, stride_x, history, S, operand)
     both = spectrum(frame, buffers.index(0), S)
-    _emit(warpgroup_mma_wait(1, deps=[acc]), bias, x, out, tile, column, M, T, stride_x, S)
+    acc = warpgroup_mma_wait(1, deps=[acc])
+    _emit(acc, bias, table, x, out, tile, column, M, T, stride_x, history, S)
     return both, frame
 
 
@@ -135,9 +138,12 @@ def _copy_weights(weight, weights, ready, column, S: gl.constexpr):
 
 # rows of one byte: with T as a constant 1 Triton 3.6 cannot translate the frames
 @gluon.jit(do_not_specialize=["T"])
-def project(x, taps, weight, bias, out, lengths, M, T, stride_x, S: gl.constexpr):
-    """features @ weight^T + bias, features staying in registers: out (M, width). With a table the
-    bias is (256, width), a row for each byte: that of the position's own is added.
+def project(x, taps, weight, bias, table, out, lengths, M, T, stride_x, history,
+            S: gl.constexpr):  # fmt: skip
+    """features @ weight^T + bias, features staying in registers: out (M, width).
+
+    table (256, width) has a row for each byte: that of the position's own is added, or, gated,
+    multiplied by the sigmoid of the rest.
 
     weight: descriptor of (width, E) in out's type, in boxes of (bd, be); where ordered, of
     (width/32, 4, 4, 2, E), rows in the order in which a thread's accumulators are 16 bytes of
@@ -161,14 +167,15 @@ def project(x, taps, weight, bias, out, lengths, M, T, stride_x, S: gl.constexpr
     if S.early:
         gdc_wait()  # bytes and weights may be the last kernel's work, taps were there before
     _copy_weights(weight, weights, ready, column, S)
-    frame = frame_of(x, lengths, tile, M, T, stride_x, 0, S, operand)
+    frame = frame_of(x, lengths, tile, M, T, stride_x, history, S, operand)
     mbarrier.wait(ready[0], 0)
     both = spectrum(frame, buffers.index(0), S)
-    both, frame = _rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile,
-                        tile + step, column, M, T, stride_x, True, S)  # fmt: skip
+    both, frame = _rows(both, frame, buffers, weights, ready, bias, table, x, lengths, out, tile,
+                        tile + step, column, M, T, stride_x, history, True, S)  # fmt: skip
     tile += step
     while tile < tiles:
-        both, frame = _rows(both, frame, buffers, weights, ready, bias, x, lengths, out, tile,
-                            tile + step, column, M, T, stride_x, False, S)  # fmt: skip
+        both, frame = _rows(both, frame, buffers, weights, ready, bias, table, x, lengths, out,
+                            tile, tile + step, column, M, T, stride_x, history, False,
+                            S)  # fmt: skip
         tile += step
     warpgroup_mma_wait(0, deps=[both])

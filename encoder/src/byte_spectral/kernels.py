@@ -15,10 +15,11 @@ import triton.language as tl
 
 @triton.jit
 def frame_of(x, row, newest, end, w0, S: tl.constexpr):
-    """(2x - 255) / 2^scale as (rows, bk), taps w0.. of S.rows, oldest first; 0 outside the row."""
+    """(2x - 255) / 2^scale as (rows, bk), taps w0.. of S.rows, oldest first; 0 outside the row.
+    Taps of bytes before the window are 0."""
     lag = S.rows - 1 - w0 - tl.arange(0, S.bk)
     at = newest[:, None] - lag[None, :]
-    here = (at >= 0) & (at < end[:, None]) & (lag < S.W)[None, :]
+    here = (at >= 0) & (at < end[:, None])
     byte = tl.load(x + row[:, None] + at, mask=here, other=0)
     u = byte.to(tl.float32) * (2.0 ** (1 - S.scale)) - 255.0 * 2.0**-S.scale
     return tl.where(here, u, 0.0)
@@ -144,17 +145,18 @@ def encode(x, taps, out, lengths, M, R, length, stride_x, skip, S: tl.constexpr)
 
 
 @triton.jit
-def project(x, taps, weight, bias, out, lengths, M, R, length, stride_x, stride_w,
+def project(x, taps, weight, bias, table, out, lengths, M, R, length, stride_x, skip,
             S: tl.constexpr):  # fmt: skip
     """features @ weight^T + bias, features never written. Grid (row tiles, tiles of width).
 
-    With a table the bias is (256, width), a row for each byte: that of the position's own is added.
+    table (256, width) has a row for each byte: that of the position's own is added, or, gated,
+    multiplied by the sigmoid of the rest.
     """
     STAGES: tl.constexpr = S.stages
     ROWS: tl.constexpr = S.bm
     COLUMNS: tl.constexpr = S.bd
     D: tl.constexpr = S.width
-    m, row, newest, end = rows_of(tl.program_id(0), lengths, M, R, length, stride_x, 0, S)
+    m, row, newest, end = rows_of(tl.program_id(0), lengths, M, R, length, stride_x, skip, S)
     d = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     frame = whole_frame(x, row, newest, end, S)
     acc = tl.zeros((ROWS, COLUMNS), tl.float32)
@@ -162,17 +164,18 @@ def project(x, taps, weight, bias, out, lengths, M, R, length, stride_x, stride_
         k = e + tl.arange(0, S.be)
         value, _ = features(x, taps, frame, row, newest, end, k, S)
         matrix = tl.load(
-            weight + d[None, :].to(tl.int64) * stride_w + k[:, None],
+            weight + d[None, :].to(tl.int64) * S.K + k[:, None],
             mask=(d < D)[None, :] & (k < S.K)[:, None],
             other=0,
         )
         acc = tl.dot(value.to(weight.dtype.element_ty), matrix, acc, input_precision="ieee")
     mask = (m < M)[:, None] & (d < D)[None, :]
+    if S.bias:
+        acc += tl.load(bias + d, mask=d < D, other=0).to(tl.float32)[None, :]
     if S.table:
         byte = tl.load(x + row + newest - S.shift, mask=m < M, other=0).to(tl.int32)
-        acc += tl.load(bias + byte[:, None] * D + d[None, :], mask=mask, other=0).to(tl.float32)
-    elif S.bias:
-        acc += tl.load(bias + d, mask=d < D, other=0).to(tl.float32)[None, :]
+        rows = tl.load(table + byte[:, None] * D + d[None, :], mask=mask, other=0).to(tl.float32)
+        acc = rows * tl.sigmoid(acc) if S.gated else rows + acc
     tl.store(
         out + m.to(tl.int64)[:, None] * D + d[None, :], acc.to(out.dtype.element_ty), mask=mask
     )

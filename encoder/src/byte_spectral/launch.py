@@ -1,4 +1,4 @@
-"""The portable kernels behind tensors: a form holds the plan and the constants of one transform.
+"""Kernels behind tensors: a form holds the plan and the constants of one transform.
 
 A form packs taps once and encodes any number of batches with them. Everything that depends on
 the shape of a batch is worked out once a shape.
@@ -12,14 +12,13 @@ from typing import Any
 
 import torch
 
-from byte_spectral import backward, kernels, pack, walk
+from byte_spectral import backward, kernels, pack
 from byte_spectral.caller import Caller, Launch, aligned
 from byte_spectral.plans import Plan
-from byte_spectral.records import Dense, Walk
+from byte_spectral.records import Dense
 from byte_spectral.spec import Spec
 
 MOST_ROWS = (1 << 31) - (1 << 20)  # kernels count past the last row by a tile or a few
-LONGEST = 64  # positions of a chunk
 PACKED = 1024  # numbers of the taps that a program packs
 SUMS, AT_ONCE, SUM_WARPS = 256, 32, 4  # of `backward.total`: numbers a program, splits at once
 
@@ -42,109 +41,59 @@ def processors_of(device: torch.device) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
-def sure_of_taps(spec: Spec) -> None:
-    """Kernels count taps in 32 bits, those that fill up a window or a tile of bins too."""
-    if 2 * pack.power_of_two(spec.W) * spec.K >= MOST_ROWS:
-        raise ValueError(
-            f"W = {spec.W} and K = {spec.K} are more taps than a kernel counts; take fewer bins"
-        )
-
-
-def of_bias(bias: torch.Tensor | None) -> dict[str, bool]:
-    """Its part of a record: one row (D,), or one for each byte (256, D)."""
-    return {"bias": bias is not None, "table": bias is not None and bias.dim() == 2}
+def options(plan: Plan) -> dict[str, Any]:
+    """The options of a launch."""
+    given: dict[str, Any] = {"num_warps": plan["warps"]}
+    if plan.get("pdl"):
+        given["launch_pdl"] = True
+    if "registers" in plan:
+        given["maxnreg"] = plan["registers"]
+    return given
 
 
 class Form:
-    """One transform on one device in one output type.
+    """One transform on one device in one output type, by one kernel.
 
     Attributes:
+        width: columns of the linear layer that follows, or 0.
+        gated: the layer's output is a gate of the table's rows, rather than added to them.
         limbs: fp16 summands of a tap; 0 where taps are fp32.
         rows: taps of a frame, the window filled up to a power of two.
+        factor: of the taps, see `pack.headroom`.
+        chunk, chunks, pairs: bins of a packed chunk, their number, and their order: see `pack`.
+        constants: operands by name beside those of a call.
         shapes: launches by everything that they depend on.
-        caller, launch: of the kernel, and the record of a launch.
+        launch: the record of a launch for bytes, lengths, history and a layer's tensors.
     """
 
     caller: Caller
     launch: Callable[..., Launch]
+    factor = 1.0
+    chunk, chunks, pairs = 0, 1, 1
 
-    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan) -> None:
-        sure_of_taps(spec)
+    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
+                 width: int = 0, gated: bool = False) -> None:  # fmt: skip
+        if 2 * pack.power_of_two(spec.W) * spec.K >= MOST_ROWS:  # counted in 32 bits
+            raise ValueError(
+                f"W = {spec.W} and K = {spec.K} are more taps than a kernel counts; take fewer bins"
+            )
         self.spec = spec
         self.dtype = dtype
-        self.device = device
         self.index = device.index if device.type == "cuda" else None
         self.plan = plan
+        self.width = width
+        self.gated = gated
         self.shift = pack.shift_of(spec.W)
         self.limbs = plan.get("limbs", 1 if spec.precision == "fast" else 2)
         self.rows = pack.power_of_two(spec.W)
-        self.shapes: dict[Any, Any] = {}
+        self.constants: dict[str, Any] = {}
+        self.shapes: dict[Any, Launch] = {}
         self.processors = processors_of(device)
         self.packing = Caller(kernels.pack, num_warps=4)
 
-    def dense(self, *, bins: int, **more: Any) -> Dense:
-        """The record of a launch, with the tiles of the plan."""
-        plan, spec = self.plan, self.spec
-        names = ("bm", "be", "warps", "stages", "cache", "splits", "defer", "ahead", "out_limbs")
-        given = {name: plan[name] for name in names if name in plan}
-        given |= {"bk": min(self.rows, plan.get("bk", self.rows)), "early": bool(plan.get("pdl"))}
-        return Dense(
-            W=spec.W, K=spec.K, parts=spec.parts, shift=spec.shift, rows=self.rows, bins=bins,
-            limbs=self.limbs, scale=self.shift, even=bins == spec.K, **given | more,
-        )  # fmt: skip
-
-    def key_of(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Any:
-        ends = None if lengths is None else aligned(lengths)
-        return x.shape, x.stride(0), skip, ends, aligned(x)
-
-    def once(self, key: Any, make: Callable[..., Any], *args: Any) -> Any:
-        """The result of `make`, computed once for each key; the key determines the arguments."""
-        found = self.shapes.get(key)
-        if found is None:
-            found = self.shapes[key] = make(*args)
-        return found
-
-    def output(self, x: torch.Tensor, width: int, skip: int = 0) -> torch.Tensor:
-        shape = (x.shape[0], x.shape[1] - skip, width)
-        return torch.empty(shape, dtype=self.dtype, device=self.device)
-
-    def pack_with(
-        self,
-        taps: torch.Tensor,
-        count: int,
-        rows: int,
-        width: int,
-        chunks: int,
-        pairs: int,
-        factor: float = 1.0,
-    ) -> torch.Tensor:
-        """`pack.arrange` in one launch; taps fp32 (W, 2K) on the device."""
-        shape = (chunks * max(count, 1) * rows, 2 * width)
-        kind = torch.float16 if count else torch.float32
-        packed = torch.empty(shape, dtype=kind, device=taps.device)
-        total = chunks * 2 * rows * width
-        key = (taps.shape, aligned(taps), count, rows, width, chunks, pairs, factor)
-        launch = self.packing.launch(
-            (cdiv(total, PACKED), 1, 1), K=taps.shape[1] // 2, scale=factor * 2.0**self.shift / 255,
-            total=total, W=taps.shape[0], WP=rows, WIDTH=width, PAIRS=pairs, LIMBS=count,
-            BLOCK=PACKED,
-        )  # fmt: skip
-        self.packing(key, launch, self.index, taps=taps, packed=packed)
-        return packed
-
-
-class Encoding(Form):
-    """Features of bytes, by a kernel whose operands are x, taps, out, lengths and `constants`.
-
-    Attributes:
-        scratch: numbers that each program may write besides, an operand where it is not 0.
-    """
-
-    scratch = 0
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.constants: dict[str, Any] = {}
+    def matrix(self, weight: torch.Tensor) -> Any:
+        """The contiguous weight as the kernel takes it."""
+        return weight
 
     def __call__(
         self,
@@ -152,152 +101,86 @@ class Encoding(Form):
         packed: Any = None,
         lengths: torch.Tensor | None = None,
         skip: int = 0,
+        **layer: torch.Tensor | None,
     ) -> torch.Tensor:
-        out = self.output(x, self.spec.features, skip)
+        """Features (B, T - skip, E), or those behind the layer: its weight, bias and table."""
+        shape = (x.shape[0], x.shape[1] - skip, self.width or self.spec.features)
+        out = torch.empty(shape, dtype=self.dtype, device=x.device)
         if out.numel():
-            key = self.key_of(x, lengths, skip)
-            launch = self.once(key, self.launch, x, lengths, skip)
-            ends = x if lengths is None else lengths
-            given = {"x": x, "taps": packed, "out": out, "lengths": ends, **self.constants}
-            if self.scratch:
-                size = launch.grid[0] * launch.grid[1] * self.scratch
-                given["scratch"] = torch.empty(size, device=self.device)
-            self.caller(key, launch, self.index, **given)
+            given: dict[str, Any] = {n: each for n, each in layer.items() if each is not None}
+            kinds = [(name, each.dtype, aligned(each)) for name, each in given.items()]
+            key = self.key_of(x, lengths, skip, *kinds)
+            launch = self.shapes.get(key)
+            if launch is None:
+                launch = self.shapes[key] = self.launch(x, lengths, skip, given)
+            if self.width:
+                given["weight"] = self.matrix(given["weight"])
+            if lengths is not None:
+                given["lengths"] = lengths
+            operands = dict.fromkeys(launch.operands, x)  # for those that are not read
+            operands |= {"taps": packed, "out": out, **given, **self.constants}
+            self.caller(key, launch, self.index, **operands)
         return out
 
+    def dense(self, *, bins: int, layer: dict[str, Any], **more: Any) -> Dense:
+        """The record of a launch, with the tiles of the plan."""
+        plan, spec = self.plan, self.spec
+        names = ("bm", "be", "bd", "warps", "stages", "cache", "splits")
+        given = {name: plan[name] for name in names if name in plan}
+        given |= {"bk": min(self.rows, plan.get("bk", self.rows)), "early": bool(plan.get("pdl"))}
+        return Dense(
+            W=spec.W, K=spec.K, parts=spec.parts, shift=spec.shift, rows=self.rows, bins=bins,
+            limbs=self.limbs, scale=self.shift, factor=1 / self.factor, width=self.width,
+            bias="bias" in layer, table="table" in layer, gated=self.gated,
+            **{"even": bins == spec.K} | given | more,
+        )  # fmt: skip
 
-class Dot(Encoding):
-    """Any device that Triton knows: frames times taps, tile by tile."""
+    def key_of(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int, *more: Any) -> Any:
+        ends = None if lengths is None else aligned(lengths)
+        return x.shape, x.stride(0), skip, ends, aligned(x), *more
+
+    def pack(self, taps: torch.Tensor) -> Any:
+        """Taps, fp32 (W, 2K) on the device, in the kernel's form, by one launch."""
+        total = self.chunks * 2 * self.rows * self.chunk
+        shape = (self.chunks * max(self.limbs, 1) * self.rows, 2 * self.chunk)
+        kind = torch.float16 if self.limbs else torch.float32
+        packed = torch.empty(shape, dtype=kind, device=taps.device)
+        launch = self.packing.launch(
+            (cdiv(total, PACKED), 1, 1), K=self.spec.K, scale=self.factor * 2.0**self.shift / 255,
+            total=total, W=self.spec.W, WP=self.rows, WIDTH=self.chunk, PAIRS=self.pairs,
+            LIMBS=self.limbs, BLOCK=PACKED,
+        )  # fmt: skip
+        self.packing(aligned(taps), launch, self.index, taps=taps, packed=packed)
+        return packed
+
+
+class Dot(Form):
+    """Any device that Triton knows: frames times taps, tile by tile, and a layer behind them."""
 
     def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
-                 window: str | None = None) -> None:  # fmt: skip
-        super().__init__(spec, dtype, device, plan)
-        self.factor = pack.headroom(spec, window)
-        self.bins = cdiv(spec.K, plan["be"]) * plan["be"]
-        self.caller = Caller(kernels.encode, num_warps=plan["warps"])
+                 window: str | None = None, *layer: Any) -> None:  # fmt: skip
+        super().__init__(spec, dtype, device, plan, *layer)
+        if not self.width:
+            self.factor = pack.headroom(spec, window)
+        self.chunk = cdiv(spec.K, plan["be"]) * plan["be"]
+        kernel = kernels.project if self.width else kernels.encode
+        self.caller = Caller(kernel, num_warps=plan["warps"])
 
-    def pack(self, taps: torch.Tensor) -> torch.Tensor:
-        return self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1, self.factor)
-
-    def launch(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Launch:
+    def launch(
+        self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int, layer: dict[str, Any]
+    ) -> Launch:
         plan = self.plan
         M, R, T = rows_and_bytes(x, skip)
         tiles = cdiv(M, plan["bm"])
-        shares = min(self.bins // plan["be"], max(1, 2 * self.processors // tiles))
-        record = self.dense(
-            bins=self.bins, factor=1 / self.factor, lengths=lengths is not None,
-            even_rows=M % plan["bm"] == 0,
-        )  # fmt: skip
+        if self.width:
+            shares = cdiv(self.width, plan["bd"])
+        else:
+            shares = min(self.chunk // plan["be"], max(1, 2 * self.processors // tiles))
+        record = self.dense(bins=self.chunk, layer=layer, lengths=lengths is not None,
+                            even_rows=M % plan["bm"] == 0)  # fmt: skip
         return self.caller.launch(
             (tiles, shares, 1), M=M, R=R, length=T, stride_x=x.stride(0), skip=skip, S=record
         )
-
-
-class Walking(Encoding):
-    """Windows "tail" and "rect" at a cost that does not depend on their length; see `walk`."""
-
-    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
-                 window: str) -> None:  # fmt: skip
-        super().__init__(spec, dtype, device, plan)
-        # a long window in short chunks is many factors one after the other, whose errors add up;
-        # a short one is better several chunks
-        steps = max(plan["steps"], min(LONGEST, pack.power_of_two(cdiv(spec.W, plan["chunks"]))))
-        if 2 * steps > spec.W:
-            steps = max(16, min(steps // 2, pack.power_of_two(spec.W + 1) // 2))
-        self.record = Walk(
-            W=spec.W, K=spec.K, parts=spec.parts, shift=spec.shift, tail=window == "tail",
-            sign=1 if spec.W % spec.N == 0 else 2 if 2 * spec.W % spec.N == 0 else 0,
-            steps=steps, rows=plan["chunks"], bins=plan["be"],
-            padded=cdiv(spec.K, plan["be"]) * plan["be"], turns=min(plan["turns"], steps),
-            limbs=self.limbs, byte_limbs=plan.get("byte_limbs", 0), scale=self.shift,
-            gain=pack.step_gain(spec, window), lengths=False, even=False,
-            early=int(plan.get("pdl", 0)), fast_root=device.type == "cuda",
-        )  # fmt: skip
-        self.make_tables()
-        options = {"launch_pdl": True} if self.record.early else {}
-        self.caller = Caller(self.kernel, num_warps=plan["warps"], **options)
-
-    @property
-    def kernel(self) -> Any:
-        return walk.walk
-
-    def make_tables(self) -> None:
-        taps, *tables = pack.walking(self.record, self.spec.N)
-        self.constants = dict(zip(("turns", "table", "ramp"), self.on_device(tables), strict=True))
-        # taps of a block stand in the order of their lags, like those of a window
-        bins = taps.shape[1] // 2
-        self.constants["taps"] = self.pack_with(
-            taps.float().to(self.device), self.limbs, self.record.steps, bins, 1, 1
-        )
-        self.scratch = 2 * self.record.groups * self.record.rows * self.record.bins
-
-    def on_device(self, tables: list[torch.Tensor]) -> list[torch.Tensor]:
-        return [table.contiguous().to(self.device) for table in tables]
-
-    def launch(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> Launch:
-        record = self.record
-        _, R, T = rows_and_bytes(x, skip)
-        segment, tiles = record.rows * record.steps, record.padded // record.bins
-        even = R % segment == 0 and record.padded == record.K
-        return self.caller.launch(
-            (x.shape[0] * cdiv(R, segment), tiles, 1), length=T, R=R, stride_x=x.stride(0),
-            skip=skip, S=dataclasses.replace(record, lengths=lengths is not None, even=even),
-        )  # fmt: skip
-
-
-class Projecting(Form):
-    """Features of bytes times a matrix (width, K); otherwise as `Encoding`."""
-
-    width: int
-
-    def __call__(
-        self,
-        x: torch.Tensor,
-        packed: Any,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None,
-        lengths: torch.Tensor | None,
-    ) -> torch.Tensor:
-        out = self.output(x, self.width)
-        if out.numel():
-            kind = None if bias is None else (bias.dtype, aligned(bias), bias.dim())
-            key = (self.key_of(x, lengths, 0), aligned(weight), kind)
-            launch = self.once(key, self.launch, x, lengths, bias)
-            self.caller(
-                key, launch, self.index, x=x, taps=packed, weight=self.matrix(weight), out=out,
-                bias=x if bias is None else bias, lengths=x if lengths is None else lengths,
-            )  # fmt: skip
-        return out
-
-    def matrix(self, weight: torch.Tensor) -> Any:
-        """The contiguous weight as the kernel takes it."""
-        return weight
-
-
-class Linear(Projecting):
-    """Features times a matrix on any device that Triton knows; `dtype` is that of the weight."""
-
-    def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
-                 width: int) -> None:  # fmt: skip
-        super().__init__(spec, dtype, device, plan)
-        self.width = width
-        self.bins = cdiv(spec.K, plan["be"]) * plan["be"]
-        self.caller = Caller(kernels.project, num_warps=plan["warps"])
-
-    def pack(self, taps: torch.Tensor) -> torch.Tensor:
-        return self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1)
-
-    def launch(
-        self, x: torch.Tensor, lengths: torch.Tensor | None, bias: torch.Tensor | None
-    ) -> Launch:
-        plan = self.plan
-        M, R, T = rows_and_bytes(x, 0)
-        record = self.dense(bins=self.bins, lengths=lengths is not None, width=self.width,
-                             bd=plan["bd"], **of_bias(bias))  # fmt: skip
-        return self.caller.launch(
-            (cdiv(M, plan["bm"]), cdiv(self.width, plan["bd"]), 1), M=M, R=R, length=T,
-            stride_x=x.stride(0), stride_w=self.spec.K, S=record,
-        )  # fmt: skip
 
 
 class TableGradient:
@@ -325,14 +208,12 @@ class TableGradient:
 
 
 class Gradient(Form):
-    """d loss / d taps from d loss / d features, on any device that Triton knows."""
+    """d loss / d taps from d loss / d features."""
 
-    def __init__(self, spec: Spec, device: torch.device, plan: Plan, count: int) -> None:
-        """count: fp16 limbs of the taps, where tensor cores multiply by them."""
+    def __init__(self, spec: Spec, device: torch.device, plan: Plan) -> None:
         super().__init__(spec, torch.float32, device, plan)
-        self.limbs = plan.get("limbs", count)
         self.rows = pack.power_of_two(spec.W, least=max(16, plan["bk"]))
-        self.bins = cdiv(spec.K, plan["be"]) * plan["be"]
+        self.chunk = cdiv(spec.K, plan["be"]) * plan["be"]
         self.caller = Caller(backward.gradient, num_warps=plan["warps"])
         self.summing = Caller(backward.total, num_warps=SUM_WARPS)
 
@@ -341,31 +222,25 @@ class Gradient(Form):
         """Magnitudes can be differentiated without reading re and im."""
         return self.rows == self.plan["bk"] or self.spec.parts == "reim"
 
-    def splits(self, M: int) -> int:
-        """Partial sums of M rows."""
-        return max(1, min(self.plan["splits"], cdiv(M, self.plan["bm"])))
-
-    def __call__(
+    def gradient(
         self,
         x: torch.Tensor,
         taps: torch.Tensor,
         upstream: torch.Tensor,
         lengths: torch.Tensor | None,
-        skip: int,
     ) -> torch.Tensor:
         plan = self.plan
-        M, R, T = rows_and_bytes(x, skip)
-        packed = self.pack_with(taps, self.limbs, self.rows, self.bins, 1, 1)
-        splits = self.splits(M)
-        partial = torch.empty((splits, 2, self.rows, self.bins), device=x.device)
-        record = self.dense(bins=self.bins, lengths=lengths is not None, splits=splits)
+        M, R, T = rows_and_bytes(x, 0)
+        splits = max(1, min(plan["splits"], cdiv(M, plan["bm"])))
+        partial = torch.empty((splits, 2, self.rows, self.chunk), device=x.device)
+        record = self.dense(bins=self.chunk, layer={}, lengths=lengths is not None)
         launch = self.caller.launch(
-            (splits, self.bins // plan["be"], self.rows // plan["bk"]), M=M, R=R, length=T,
-            stride_x=x.stride(0), skip=skip, S=record,
+            (splits, self.chunk // plan["be"], self.rows // plan["bk"]), M=M, R=R, length=T,
+            stride_x=x.stride(0), skip=0, S=dataclasses.replace(record, splits=splits),
         )  # fmt: skip
-        key = (self.key_of(x, lengths, skip), upstream.dtype, aligned(upstream))
+        key = self.key_of(x, lengths, 0, upstream.dtype, aligned(upstream))
         self.caller(
-            key, launch, self.index, x=x, taps=packed, upstream=upstream, partial=partial,
+            key, launch, self.index, x=x, taps=self.pack(taps), upstream=upstream, partial=partial,
             lengths=x if lengths is None else lengths,
         )  # fmt: skip
         return self.sum_up(partial)
@@ -376,7 +251,7 @@ class Gradient(Form):
         found = torch.empty((spec.W, 2 * spec.K), device=partial.device)
         launch = self.summing.launch(
             (partial[0].numel() // SUMS, 1, 1), K=spec.K, scale=2.0**self.shift / 255,
-            SPLITS=splits, W=spec.W, WP=self.rows, KP=self.bins, BLOCK=SUMS, AT_ONCE=AT_ONCE,
+            SPLITS=splits, W=spec.W, WP=self.rows, KP=self.chunk, BLOCK=SUMS, AT_ONCE=AT_ONCE,
         )  # fmt: skip
         self.summing(splits, launch, self.index, partial=partial, found=found)
         return found

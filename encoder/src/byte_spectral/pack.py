@@ -61,30 +61,6 @@ def worst_error(spec: Spec, window: str) -> float:
     return float(torch.linalg.matrix_norm(torch.linalg.pinv(taps) @ (near - taps), 2))
 
 
-def padded(taps: torch.Tensor, rows: int, bins: int, shift: int) -> torch.Tensor:
-    """(W, 2K) -> (2, rows, bins), oldest lag last row first, scaled by 2^shift / 255."""
-    W, columns = taps.shape
-    split = taps.reshape(W, 2, columns // 2).permute(1, 0, 2).flip(1) * (2.0**shift / 255)
-    return torch.nn.functional.pad(split, (0, bins - columns // 2, rows - W, 0))
-
-
-def arrange(
-    taps: torch.Tensor, count: int, rows: int, width: int, shift: int, pairs: int = 1
-) -> torch.Tensor:
-    """(chunks, max(count, 1), rows, 2*width) contiguous: chunks of `width` bins, [re | im].
-
-    pairs: on sm_90 a thread's accumulators are pairs of columns 8 apart; physical column
-    8h + 2q + l of every group of 8*pairs holds bin 2*pairs*q + 2h + l, so that 2*pairs of them are
-    neighbours in the output. 1 leaves the bins in order.
-    """
-    bins = -(-taps.shape[1] // 2 // width) * width
-    order = torch.arange(bins, device=taps.device).reshape(-1, 4, pairs, 2).transpose(1, 2)
-    whole = padded(taps, rows, bins, shift)[:, :, order.reshape(-1)]
-    parts = torch.stack(limbs(whole, count))  # count, 2, rows, bins
-    split = parts.reshape(parts.shape[0], 2, rows, -1, width)
-    return split.permute(3, 0, 2, 1, 4).reshape(-1, parts.shape[0], rows, 2 * width).contiguous()
-
-
 def step_gain(spec: Spec, window: str) -> float:
     """Factor of the signal in the sums of plain exponentials that a window is; see `walk`."""
     return gain(window_tensor(window, spec.W)).item() * (0.5 if window == "tail" else 1.0)
@@ -100,27 +76,7 @@ def _turned(r: torch.Tensor, j: int, record: Walk, N: int) -> torch.Tensor:
 
 
 def walking(record: Walk, N: int) -> tuple[torch.Tensor, ...]:
-    """The operands of `walk.walk`: float64 taps in the order of `padded`, turns, table, ramp."""
-    W, K, steps = record.W, record.K, record.steps
-
-    def groups(r: torch.Tensor) -> torch.Tensor:
-        shifts = (0, 1, -1) if record.tail else (0,)
-        return torch.stack([_turned(r, j, record, N) for j in shifts], dim=1)
-
-    before = groups(-1 - torch.arange(steps))
-    lags = torch.tensor([*range(0, steps, record.turns), 1, -W])
-    blocks = torch.arange(-(W // steps) - record.rows, record.rows) * steps
-    n = torch.arange(steps, dtype=torch.float64) * (math.pi / W)
-    return (
-        before.permute(0, 2, 1, 3).reshape(steps, -1) * record.gain,
-        groups(blocks)[..., :K].float(),
-        _turned(lags, 0, record, N)[..., :K].float(),
-        torch.stack([n.cos(), n.sin()], dim=1).float(),
-    )
-
-
-def hopper_walking(record: Walk, N: int) -> tuple[torch.Tensor, ...]:
-    """The operands of `hopper_walk.walk`: taps, table, turn and ramp."""
+    """The operands of `walk.walk`: taps, table, turn and ramp."""
     W, steps, turns = record.W, record.steps, record.turns
     j = torch.arange(steps) - steps
     exponentials = _turned(j, 0, record, N).permute(0, 2, 1)

@@ -21,11 +21,12 @@ class Dense:
         even, even_rows: whole tiles of bins; of rows.
         width, bd: of a linear layer: columns, and those of a tile.
         bias, table: a row is added to each row of the output; that of the position's byte.
+        gated: the table's row is multiplied by the sigmoid of the rest instead.
         chunks, split: on sm_90: tiles of bins of a program, and programs that share the bins.
         regular: on sm_90: see `hopper_frame.frame_of`.
         ordered: on sm_90: columns in the order of accumulators, see `hopper.store_layout`.
         early, cache: on sm_90: whether the next launch may begin, and how the caches keep stores.
-        splits, defer, ahead, out_limbs: of a gradient: partial sums; see `hopper_gradient`.
+        splits: of a gradient: partial sums.
     """
 
     W: int
@@ -49,6 +50,7 @@ class Dense:
     bd: int = 0
     bias: bool = False
     table: bool = False
+    gated: bool = False
     chunks: int = 1
     split: int = 1
     regular: bool = False
@@ -56,9 +58,6 @@ class Dense:
     early: bool = False
     cache: str = ""
     splits: int = 1
-    defer: bool = False
-    ahead: bool = False
-    out_limbs: int = 2
 
     @property
     def features(self) -> int:
@@ -76,14 +75,12 @@ class Walk:
             else 0.
         steps, rows: positions of a chunk; chunks of a segment; powers of two.
         bins, padded: of a tile; K filled up to whole tiles.
-        turns: positions after which e^{iwn} is read again.
-        limbs: fp16 summands of an exponential; 0 where it is fp32.
-        byte_limbs: of a byte times a cosine (sm_90).
+        turns: positions after which the sums are turned.
+        limbs, byte_limbs: fp16 summands of an exponential; of a byte times a cosine.
         scale: log2 of what the bytes are divided by for the products.
         gain: factor of the bytes that come and leave.
         lengths, even: rows end by themselves; every position and bin of a tile is written.
         early: `pdl` of the plan.
-        fast_root: the root that takes denormal numbers for 0 (CUDA only).
     """
 
     W: int
@@ -104,8 +101,3 @@ class Walk:
     lengths: bool
     even: bool
     early: int
-    fast_root: bool
-
-    @property
-    def groups(self) -> int:
-        return 3 if self.tail else 1

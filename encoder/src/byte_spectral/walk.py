@@ -1,4 +1,4 @@
-"""The walk: windows of any length at one cost, in one Triton kernel. See docs/window.md.
+"""The walk: windows of any length at one cost, in one kernel for sm_80 and later. See docs/window.md.
 
 A "tail" window is (1 + cos(pi m / W))/2, so with d = pi/W a position is three sums of plain
 exponentials of the bytes s[j] of the window, j counted from the start of a chunk of positions:
@@ -7,257 +7,391 @@ exponentials of the bytes s[j] of the window, j counted from the start of a chun
 
 and |X| at the chunk's position n is |P + cos(dn) C + sin(dn) S| / 2. From n-1 to n the byte s[n]
 comes, with cos(dn) and sin(dn), and s[n-W] leaves, with -cos(dn), -sin(dn) and its phase turned by
-e^{-iwW}. "rect" has P only.
+e^{-iwW}. "rect" is P alone. A program has a segment of chunks side by side, and walks through all of
+them at once; its sums and its moves stay on chip.
 
-A program has a segment of chunks side by side, and walks through all of them at once. The sums at
-the chunks' starts come first, from the sums of whole blocks of a chunk's length on tensor cores.
+Tensor cores make a block's sum at w from its bytes, and those at w+d and w-d from the bytes times
+cos and sin, so that one table of exponentials serves all three. In the diagonal form (P, C + iS,
+C - iS) a block further is one factor z, and the sums of a chunk follow from those of the one before
+as a position's do in the walk: what comes, less what leaves. A thread has a column of blocks.
+
+Phases are counted from the start of a run of TURNS positions, so e^{iwr}, r < TURNS, stays in
+registers and cos(dr), sin(dr) are constants of the code; at a run's end the three sums are turned.
 """
 
 from __future__ import annotations
 
-import triton
-import triton.language as tl
+import math
 
-from byte_spectral.kernels import dot_tiles, select_parts, tap_tiles
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-
-@triton.jit
-def _turned(re, im, turns, at, k, GROUP: tl.constexpr, S: tl.constexpr):
-    """(re, im) times e^{iv steps at}, v the frequency of the group; `at` one a row."""
-    least: tl.constexpr = -(S.W // S.steps) - S.rows
-    where = turns + (((at - least) * S.groups + GROUP) * (2 * S.K))[:, None] + k[None, :]
-    good = (k < S.K)[None, :]
-    cos = tl.load(where, mask=good, other=0)
-    sin = tl.load(where + S.K, mask=good, other=0)
-    return re * cos - im * sin, re * sin + im * cos
+from byte_spectral.hopper import select_parts, thread_barrier
 
 
-@triton.jit
-def _bytes(row, newest, end, COUNT: tl.constexpr, S: tl.constexpr):
-    """(2x - 255) / 2^scale of the COUNT newest bytes of blocks, one a row, oldest first."""
-    lag = S.steps - 1 - tl.arange(0, S.steps)
-    at = newest[:, None] - lag[None, :]
-    here = (at >= 0) & (at < end) & (lag < COUNT)[None, :]
-    byte = tl.load(row + at, mask=here, other=0).to(tl.float32)
-    return tl.where(here, byte * (2.0 ** (1 - S.scale)) - 255.0 * 2.0**-S.scale, 0.0)
+@gluon.constexpr_function
+def cos(n, W):
+    return math.cos(math.pi * n / W)
 
 
-@triton.jit
-def _choose(chosen, value, total, LIMBS: tl.constexpr):
-    """total + chosen @ value, `chosen` of 0 and 1; in fp16 limbs, as the exponentials."""
-    if LIMBS == 0:
-        total = tl.dot(chosen.to(tl.float32), value, total, input_precision="ieee")
-    else:
-        part = chosen.to(tl.float16)
-        for _ in tl.static_range(LIMBS):
-            limb = value.to(tl.float16)
-            total = tl.dot(part, limb, total)
-            value -= limb.to(tl.float32)
-    return total
+@gluon.constexpr_function
+def sin(n, W):
+    return math.sin(math.pi * n / W)
 
 
-@triton.jit
-def _put_starts(row, taps, turns, scratch, first, end, k, S: tl.constexpr):
-    """Store re and im of each group's sum over the window just before each chunk, phases from the
-    chunk's start: (groups, 2, rows, bins).
-
-    Blocks are chunks and what lies before them, -1 the one before chunk 0. A window is Q whole
-    blocks, and the newest bytes of one more.
-    """
-    Q: tl.constexpr = S.W // S.steps
-    REST: tl.constexpr = S.W % S.steps
-    ROWS: tl.constexpr = S.rows
-    BINS: tl.constexpr = S.bins
-    GROUPS: tl.constexpr = S.groups
-    TILES: tl.constexpr = (Q + 2 * ROWS - 2) // ROWS
-    o = tl.arange(0, ROWS)
-    sums = ()
-    tiles = ()
-    for group in tl.static_range(GROUPS):
-        at = group * S.padded + k
-        tiles += (tap_tiles(taps, at, S.steps, GROUPS * S.padded, S.limbs),)
-        sums += (tl.zeros((ROWS, BINS), tl.float32), tl.zeros((ROWS, BINS), tl.float32))
-    before = tl.maximum(first + S.steps - 1, 0) // S.steps  # blocks of the row before chunk 0
-    for tile in range(tl.maximum(TILES - 1 - (before + ROWS - 2) // ROWS, 0), TILES):
-        block = (tile - TILES + 1) * ROWS + o - 1
-        u = _bytes(row, first + (block + 1) * S.steps - 1, end, S.steps, S)
-        chosen = (block[None, :] < o[:, None]) & (block[None, :] >= o[:, None] - Q)
-        more = ()
-        for group in tl.static_range(GROUPS):
-            re, im = dot_tiles(u, tiles[group], S.limbs)
-            re, im = _turned(re, im, turns, block + 1, k, group, S)
-            more += (_choose(chosen, re, sums[2 * group], S.limbs),
-                     _choose(chosen, im, sums[2 * group + 1], S.limbs))  # fmt: skip
-        sums = more
-    to = scratch + o[:, None] * BINS + tl.arange(0, BINS)[None, :]
-    for group in tl.static_range(GROUPS):
-        re = sums[2 * group]
-        im = sums[2 * group + 1]
-        if REST > 0:
-            u = _bytes(row, first + (o - Q) * S.steps - 1, end, REST, S)
-            old_re, old_im = dot_tiles(u, tiles[group], S.limbs)
-            old_re, old_im = _turned(old_re, old_im, turns, o - Q, k, group, S)
-            re += old_re
-            im += old_im
-        re, im = _turned(re, im, turns, -o, k, group, S)
-        tl.store(to + (2 * group) * (ROWS * BINS), re)
-        tl.store(to + (2 * group + 1) * (ROWS * BINS), im)
+@gluon.constexpr_function
+def log2(n):
+    return n.bit_length() - 1
 
 
-@triton.jit
-def _read_starts(own, S: tl.constexpr):
-    """P, C, S as re and im; cos = (e^{id} + e^{-id}) / 2, sin = (e^{id} - e^{-id}) / 2i."""
-    STEP: tl.constexpr = S.rows * S.bins
-    to = own + tl.arange(0, S.rows)[:, None] * S.bins + tl.arange(0, S.bins)[None, :]
-    p_re = tl.load(to)
-    p_im = tl.load(to + STEP)
-    c_re = p_re
-    c_im = p_im
-    s_re = p_re
-    s_im = p_im
-    if S.tail:
-        more_re = 0.5 * tl.load(to + 2 * STEP)
-        more_im = 0.5 * tl.load(to + 3 * STEP)
-        less_re = 0.5 * tl.load(to + 4 * STEP)
-        less_im = 0.5 * tl.load(to + 5 * STEP)
-        c_re = more_re + less_re
-        c_im = more_im + less_im
-        s_re = more_im - less_im
-        s_im = less_re - more_re
-    return p_re, p_im, c_re, c_im, s_re, s_im
-
-
-@triton.jit
-def _moves(row, newest, end, ALL: tl.constexpr, S: tl.constexpr):
-    """gain * s of the bytes that come at `turns` positions from `newest` on, and of those that
-    leave; 0 outside the row. ALL: none is outside."""
-    TURNS: tl.constexpr = S.turns
-    to = row + newest
+@gluon.jit
+def rows_of(v, COUNT: gl.constexpr, WIDTH: gl.constexpr, LOG: gl.constexpr, one: gl.constexpr):
+    """(COUNT, WIDTH) -> its rows, all of which a thread holds: registers only."""
+    items = (v,)
+    for level in gl.static_range(LOG):
+        halves = ()
+        for i in gl.static_range(1 << level):
+            split = items[i].reshape([2, COUNT >> (level + 1), WIDTH]).permute([1, 2, 0])
+            a, b = gl.split(split)
+            halves += (a, b)
+        items = halves
     found = ()
-    for i in tl.static_range(2 * TURNS):
-        far = i % TURNS - i // TURNS * S.W
-        if ALL:
-            value = tl.load(to + far).to(tl.float32) * (S.gain * (2.0 / 255.0)) - S.gain
-        else:
-            here = (newest + far >= 0) & (newest + far < end)
-            byte = tl.load(to + far, mask=here, other=0).to(tl.float32)
-            value = tl.where(here, byte * (S.gain * (2.0 / 255.0)) - S.gain, 0.0)
-        found += (value[:, None],)
+    for i in gl.static_range(COUNT):
+        found += (gl.convert_layout(items[i].reshape([WIDTH]), one),)
     return found
 
 
-@triton.jit
-def _phased(new, old, e_re, e_im, old_re, old_im, p_re, p_im):
-    """The sum of the terms that enter and leave, and P moved on by their difference."""
-    a_re = new * e_re
-    a_im = new * e_im
-    b_re = old * (e_re * old_re - e_im * old_im)
-    b_im = old * (e_re * old_im + e_im * old_re)
-    return a_re + b_re, a_im + b_im, p_re + (a_re - b_re), p_im + (a_im - b_im)
+@gluon.jit
+def _stack(items, COUNT: gl.constexpr, WIDTH: gl.constexpr, LOG: gl.constexpr):
+    """The inverse of `rows_of`."""
+    for level in gl.static_range(LOG):
+        pairs = ()
+        for i in gl.static_range(COUNT >> (level + 1)):
+            a = items[2 * i].reshape([1 << level, WIDTH])
+            b = items[2 * i + 1].reshape([1 << level, WIDTH])
+            pairs += (gl.join(a, b).permute([2, 0, 1]).reshape([2 << level, WIDTH]),)
+        items = pairs
+    return items[0]
 
 
-@triton.jit
-def _put(to, re, im, e_re, e_im, inside, live, S: tl.constexpr):
-    PARTS: tl.constexpr = S.parts
-    COUNT: tl.constexpr = 2 if PARTS == "reim" else 1
-    if PARTS == "reim":  # give the phase back
+@gluon.jit
+def _bytes(row, first, oldest, end, S: gl.constexpr, flat: gl.constexpr):
+    """Of blocks from position `first` on, (rows, steps), and which are in the row and not older."""
+    c = gl.arange(0, S.rows, layout=gl.SliceLayout(1, flat))
+    j = gl.arange(0, S.steps, layout=gl.SliceLayout(0, flat))
+    at = first + gl.expand_dims(c * S.steps, 1) + gl.expand_dims(j, 0)
+    here = (at >= oldest) & (at >= 0) & (at < end)
+    return gl.load(row + at, mask=here, other=0).to(gl.float32), here
+
+
+@gluon.jit
+def _signal(row, first, end, S: gl.constexpr, flat: gl.constexpr):
+    byte, here = _bytes(row, first, 0, end, S, flat)
+    return gl.where(here, byte * (S.gain * (2.0 / 255.0)) - S.gain, 0.0)
+
+
+@gluon.jit
+def _put_moves(row, moves, first, end, S: gl.constexpr, flat: gl.constexpr):
+    """For each position gain * s of the byte that comes and of the one that leaves; their
+    difference and their sum where no bin turns the latter by more than its sign."""
+    new = _signal(row, first, end, S, flat)
+    old = _signal(row, first - S.W, end, S, flat)
+    both = gl.join(new - old, new + old) if S.sign > 0 else gl.join(new, old)
+    BLOCKS: gl.constexpr = S.steps // S.turns
+    both = both.reshape([S.rows, BLOCKS, 2 * S.turns]).permute([1, 0, 2])
+    moves.store(both.reshape([BLOCKS * S.rows, 2 * S.turns]))
+
+
+@gluon.jit
+def _block_sums(row, first, oldest, end, cos, sin, left, taps, S: gl.constexpr,
+                mma: gl.constexpr, flat: gl.constexpr, columns: gl.constexpr):  # fmt: skip
+    """re, im of the blocks' sums at w, w-d, w+d, w-d as columns 4k .. 4k + 3, a column a thread;
+    phases from the block's end."""
+    one: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
+    two: gl.constexpr = gl.DotOperandLayout(1, mma, 2)
+    LIMBS: gl.constexpr = S.limbs
+    ROWS: gl.constexpr = S.rows
+    WIDTH: gl.constexpr = 2 * S.bins
+    byte, here = _bytes(row, first, oldest, end, S, flat)
+    u = gl.where(here, byte * (2.0 ** (1 - S.scale)) - 255.0 * 2.0**-S.scale, 0.0)
+    a = u * cos
+    b = u * sin
+    high_a = a.to(gl.float16)
+    high_b = b.to(gl.float16)
+    left.index(0).store(u.to(gl.float16))
+    left.index(1).store(high_a)
+    left.index(2).store(high_b)
+    if S.byte_limbs == 2:
+        left.index(3).store((a - high_a.to(gl.float32)).to(gl.float16))
+        left.index(4).store((b - high_b.to(gl.float32)).to(gl.float16))
+    p = gl.zeros((ROWS, WIDTH), gl.float32, mma)
+    c = gl.zeros((ROWS, WIDTH), gl.float32, mma)
+    s = gl.zeros((ROWS, WIDTH), gl.float32, mma)
+    for limb in gl.static_range(LIMBS):
+        right = taps.index(limb).load(two)
+        p = mma_v2(left.index(0).load(one), right, p)
+        c = mma_v2(left.index(1).load(one), right, c)
+        s = mma_v2(left.index(2).load(one), right, s)
+        if S.byte_limbs == 2 and limb == 0:
+            c = mma_v2(left.index(3).load(one), right, c)
+            s = mma_v2(left.index(4).load(one), right, s)
+    p_re, p_im = gl.split(p.reshape([S.rows, S.bins, 2]))
+    c_re, c_im = gl.split(c.reshape([S.rows, S.bins, 2]))
+    s_re, s_im = gl.split(s.reshape([S.rows, S.bins, 2]))
+    more_re = c_re - s_im
+    more_im = c_im + s_re
+    less_re = c_re + s_im
+    less_im = c_im - s_re
+    re = gl.join(gl.join(p_re, more_re), gl.join(less_re, less_re)).reshape([S.rows, 4 * S.bins])
+    im = gl.join(gl.join(p_im, more_im), gl.join(less_im, less_im)).reshape([S.rows, 4 * S.bins])
+    return gl.convert_layout(re, columns), gl.convert_layout(im, columns)
+
+
+@gluon.jit
+def _after(re, im, sums_re, sums_im, z_re, z_im, ROWS: gl.constexpr):
+    """The sum after ROWS blocks more: a factor and a block at a time."""
+    for c in gl.static_range(ROWS):
+        new_re = re * z_re - im * z_im + sums_re[c]
+        im = re * z_im + im * z_re + sums_im[c]
+        re = new_re
+    return re, im
+
+
+@gluon.jit
+def _unjoined(v, S: gl.constexpr, wide: gl.constexpr, main: gl.constexpr):
+    """(rows, 4 bins) by columns -> of P, C + iS, C - iS (rows, bins) as the walk holds them."""
+    four = gl.convert_layout(v.reshape([S.rows, S.bins, 2, 2]), wide)
+    first, second = gl.split(four)
+    p, more = gl.split(first)
+    less, _ = gl.split(second)
+    p = gl.convert_layout(p, main)
+    return p, gl.convert_layout(more, main), gl.convert_layout(less, main)
+
+
+@gluon.jit
+def _starts(row, taps, left, z_re, z_im, away_re, away_im, cos, sin, first, end, S: gl.constexpr,
+            mma: gl.constexpr, flat: gl.constexpr, columns: gl.constexpr, wide: gl.constexpr,
+            main: gl.constexpr):  # fmt: skip
+    """P, C, S (re and im; rows, bins) of the windows that end just before each chunk.
+
+    No sum holds a byte of its chunk or a later one, not even for a moment: that would show in the
+    last bits. Where the window is at most ROWS whole blocks, blocks that leave are known by then.
+    """
+    ROWS: gl.constexpr = S.rows
+    WIDTH: gl.constexpr = 4 * S.bins
+    LOG: gl.constexpr = log2(S.rows)
+    LENGTH: gl.constexpr = S.rows * S.steps
+    TILES: gl.constexpr = (S.W + LENGTH - 1) // LENGTH
+    Q: gl.constexpr = S.W // S.steps
+    KNOWN: gl.constexpr = S.W % S.steps == 0 and TILES == 1
+    one: gl.constexpr = gl.SliceLayout(0, columns)
+    n_re = z_re * 0.0
+    n_im = n_re
+    old_re = gl.zeros((ROWS, WIDTH), gl.float32, columns)
+    old_im = old_re
+    if first > 0:
+        for tile in range(TILES):
+            old_re, old_im = _block_sums(row, first - (TILES - tile) * LENGTH, first - S.W, end,
+                                         cos, sin, left, taps, S, mma, flat, columns)  # fmt: skip
+            n_re, n_im = _after(n_re, n_im, rows_of(old_re, ROWS, WIDTH, LOG, one),
+                                rows_of(old_im, ROWS, WIDTH, LOG, one), z_re, z_im,
+                                ROWS)  # fmt: skip
+        if not KNOWN:
+            old_re, old_im = _block_sums(row, first - S.W, 0, end, cos, sin, left, taps, S, mma,
+                                         flat, columns)  # fmt: skip
+    elif not KNOWN and LENGTH > S.W:
+        old_re, old_im = _block_sums(row, first - S.W, 0, end, cos, sin, left, taps, S, mma, flat,
+                                     columns)  # fmt: skip
+    re, im = _block_sums(row, first, 0, end, cos, sin, left, taps, S, mma, flat, columns)
+    olds_re = rows_of(old_re, ROWS, WIDTH, LOG, one)
+    olds_im = rows_of(old_im, ROWS, WIDTH, LOG, one)
+    news_re = rows_of(re, ROWS, WIDTH, LOG, one)
+    news_im = rows_of(im, ROWS, WIDTH, LOG, one)
+    found_re = (n_re,)
+    found_im = (n_im,)
+    for c in gl.static_range(ROWS - 1):
+        if KNOWN and c >= Q:
+            gone_re = news_re[c - Q]
+            gone_im = news_im[c - Q]
+        else:
+            gone_re = olds_re[c + (ROWS - Q if KNOWN else 0)]
+            gone_im = olds_im[c + (ROWS - Q if KNOWN else 0)]
+        new_re = n_re * z_re - n_im * z_im + news_re[c]
+        n_im = n_re * z_im + n_im * z_re + news_im[c]
+        n_re = new_re - (gone_re * away_re - gone_im * away_im)
+        n_im = n_im - (gone_re * away_im + gone_im * away_re)
+        found_re += (n_re,)
+        found_im += (n_im,)
+    p_re, more_re, less_re = _unjoined(_stack(found_re, ROWS, WIDTH, LOG), S, wide, main)
+    p_im, more_im, less_im = _unjoined(_stack(found_im, ROWS, WIDTH, LOG), S, wide, main)
+    c_re = 0.5 * (more_re + less_re)
+    c_im = 0.5 * (more_im + less_im)
+    s_re = 0.5 * (more_im - less_im)
+    s_im = 0.5 * (less_re - more_re)
+    return p_re, p_im, c_re, c_im, s_re, s_im
+
+
+@gluon.jit
+def _turned(re, im, cos, sin):
+    return re * cos - im * sin, re * sin + im * cos
+
+
+@gluon.jit
+def _put(to, re, im, e_re, e_im, inside, live, S: gl.constexpr):
+    """The parts at a position of each chunk; e^{iwr} is the phase to take off again."""
+    PARTS: gl.constexpr = S.parts
+    COUNT: gl.constexpr = 2 if PARTS == "reim" else 1
+    if PARTS == "reim":
         values = (re * e_re + im * e_im, im * e_re - re * e_im)
-    elif S.fast_root and PARTS != "power":
-        size = tl.inline_asm_elementwise("sqrt.approx.ftz.f32 $0, $1;", "=f,f", [re * re + im * im],
-                                         dtype=tl.float32, is_pure=True, pack=1)  # fmt: skip
-        values = (tl.log(size + 1e-3) if PARTS == "logmag" else size,)
     else:
-        values = (select_parts(re, im, PARTS),)
-    for i in tl.static_range(COUNT):
+        values = (select_parts(re, im, S),)
+    for i in gl.static_range(COUNT):
         value = values[i]
         if S.lengths:
-            value = tl.where(live, value, 0.0)
-        mask = None if S.even else inside
-        tl.store(to + i * S.K, value.to(to.dtype.element_ty), mask=mask, cache_modifier=".cs")
+            value = gl.where(live, value, 0.0)
+        value = value.to(to.dtype.element_ty)
+        if S.even:
+            gl.store(to + i * S.K, value, cache_modifier=".cs")
+        else:
+            gl.store(to + i * S.K, value, mask=inside, cache_modifier=".cs")
 
 
-@triton.jit
-def walk(x, taps, turns, table, ramp, scratch, out, lengths, length, R, stride_x, skip,
-         S: tl.constexpr):  # fmt: skip
-    """Grid (B*segments, tiles of bins). x uint8, row b of `length` bytes at x + b*stride_x, of
+# a length of 1 is a number like others: as a constant Triton 3.6 cannot compile it
+@gluon.jit(do_not_specialize=["length", "R", "stride_x", "skip"])
+def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S: gl.constexpr):
+    """Grid (B * segments, tiles of bins). x uint8, row b of `length` bytes at x + b*stride_x, of
     which the first `skip` are history; out (B, R, E), R = length - skip.
 
-    taps (limbs, steps, 2 groups padded): e^{-iv(l+1)} of the lags l, oldest first, for v = w, w+d,
-    w-d, with the gain; turns (Q + 2 rows, groups, 2, K): e^{iv steps r}, r = -Q-rows .. rows-1;
-    table (steps/turns + 2, 2, K): e^{iwn} at n = 0, turns, ..; then e^{iw}; then e^{-iwW}; ramp
-    (steps, 2): cos(dn), sin(dn). scratch (grid, 2 groups, rows, bins): where the sums start from.
+    taps: fp16 (tiles * limbs * steps, 2 bins), e^{iw(j - steps)} with the gain, re and im of a bin
+    side by side, limbs of a tile one after the other.
+    table (4 turns + 2, padded): re, im of e^{iwr}, r < turns; of e^{-iw turns}; of e^{iw(r - W)}.
+    turn (4, 4 padded): re, im of e^{-iv steps}, then of e^{-ivW}; column 4k + i, v = w, w-d, w+d,
+    w-d. ramp (2, steps): cos and sin of d(j - steps).
     """
-    if S.early:
-        tl.extra.cuda.gdc_launch_dependents()
-    E: tl.constexpr = 2 * S.K if S.parts == "reim" else S.K
-    TURNS: tl.constexpr = S.turns
-    BLOCKS: tl.constexpr = S.steps // TURNS
-    segments = tl.cdiv(R, S.rows * S.steps)
-    b = tl.program_id(0) // segments
-    first = (tl.program_id(0) - b * segments) * (S.rows * S.steps)
-    o = tl.arange(0, S.rows)
-    k = tl.program_id(1) * S.bins + tl.arange(0, S.bins)
-    good = k < S.K
-    old_re = tl.load(table + (2 * BLOCKS + 2) * S.K + k, mask=good, other=0)[None, :]
-    old_im = tl.load(table + (2 * BLOCKS + 3) * S.K + k, mask=good, other=0)[None, :]
-    turn_re = tl.load(table + (2 * BLOCKS) * S.K + k, mask=good, other=0)[None, :]
-    turn_im = tl.load(table + (2 * BLOCKS + 1) * S.K + k, mask=good, other=0)[None, :]
-    if S.early:
-        tl.extra.cuda.gdc_wait()
+    W: gl.constexpr = S.W
+    TURNS: gl.constexpr = S.turns
+    BLOCKS: gl.constexpr = S.steps // S.turns
+    LIMBS: gl.constexpr = S.limbs
+    E: gl.constexpr = 2 * S.K if S.parts == "reim" else S.K
+    PHASES: gl.constexpr = 4 * S.turns + 2 if S.sign == 0 else 2 * S.turns + 2
+    warps: gl.constexpr = gl.num_warps()
+    per: gl.constexpr = S.rows // warps
+    lane: gl.constexpr = S.bins // 32  # bins
+    main: gl.constexpr = gl.BlockedLayout([per, lane], [1, 32], [warps, 1], [1, 0])
+    wide: gl.constexpr = gl.BlockedLayout([per, lane, 2, 2], [1, 32, 1, 1], [warps, 1, 1, 1],
+                                          [3, 2, 1, 0])  # fmt: skip
+    flat: gl.constexpr = gl.BlockedLayout([1, 2], [1, 32], [warps, 1], [1, 0])
+    columns: gl.constexpr = gl.BlockedLayout([S.rows, 1], [1, 32], [1, warps], [1, 0])
+    mma: gl.constexpr = gl.NVMMADistributedLayout([2, 0], [1, warps], [16, 8])
+    whole: gl.constexpr = gl.BlockedLayout([per, 2 * S.turns], [1, 32], [warps, 1], [1, 0])
+    plain: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
+    operand: gl.constexpr = gl.NVMMASharedLayout.get_default_for([S.rows, S.steps], gl.float16)
+    copied: gl.constexpr = gl.BlockedLayout(
+        [1, 8], [128 // S.bins, S.bins // 4], [warps, 1], [1, 0]
+    )
+    exponentials: gl.constexpr = gl.NVMMASharedLayout.get_default_for([S.steps, 2 * S.bins],
+                                                                      gl.float16)  # fmt: skip
+    buffers = gl.allocate_shared_memory(gl.float16, [LIMBS, S.steps, 2 * S.bins], exponentials)
+    left = gl.allocate_shared_memory(gl.float16, [2 * S.byte_limbs + 1, S.rows, S.steps], operand)
+    moves = gl.allocate_shared_memory(gl.float32, [BLOCKS, S.rows, 2 * S.turns], plain)
+    if S.early == 1:
+        gdc_launch_dependents()
+    tile = gl.program_id(1)
+    own = taps + tile * (LIMBS * S.steps * 2 * S.bins)
+    step_of = gl.arange(0, S.steps, layout=gl.SliceLayout(1, copied)) * (2 * S.bins)
+    own = own + gl.expand_dims(step_of, 1)
+    own = own + gl.expand_dims(gl.arange(0, 2 * S.bins, layout=gl.SliceLayout(0, copied)), 0)
+    for limb in gl.static_range(LIMBS):
+        async_copy.async_copy_global_to_shared(buffers.index(limb),
+                                               own + limb * (S.steps * 2 * S.bins))  # fmt: skip
+    async_copy.commit_group()
+    column = tile * (4 * S.bins) + gl.arange(0, 4 * S.bins, layout=gl.SliceLayout(0, columns))
+    z_re = gl.load(turn + column)
+    z_im = gl.load(turn + 4 * S.padded + column)
+    away_re = gl.load(turn + 8 * S.padded + column)
+    away_im = gl.load(turn + 12 * S.padded + column)
+    j = gl.arange(0, S.steps, layout=gl.SliceLayout(0, flat))
+    ramp_cos = gl.expand_dims(gl.load(ramp + j), 0)
+    ramp_sin = gl.expand_dims(gl.load(ramp + S.steps + j), 0)
+    if S.early > 0:  # constants were there before; only the bytes may be the last kernel's work
+        gdc_wait()
+    segments = (R + S.rows * S.steps - 1) // (S.rows * S.steps)
+    b = gl.program_id(0) // segments
+    first = (gl.program_id(0) - b * segments) * (S.rows * S.steps)
+    row = x + b.to(gl.int64) * stride_x
     end = length
     if S.lengths:
-        end = tl.minimum(end, tl.load(lengths + b))
-    row = x + b.to(tl.int64) * stride_x
-    oldest = first + (skip + S.shift)  # where chunk 0 starts in the row of bytes
-    newest = oldest + o * S.steps
-    inside = (oldest >= S.W) & (oldest + S.rows * S.steps <= length) & (not S.lengths)
-    # through memory, for the sake of the layout: Triton would keep that of the products
-    program = tl.program_id(1) + tl.program_id(0).to(tl.int64) * tl.num_programs(1)
-    own = scratch + program * (2 * S.groups * S.rows * S.bins)
-    _put_starts(row, taps, turns, own, oldest, end, k, S)
-    tl.debug_barrier()
-    p_re, p_im, c_re, c_im, s_re, s_im = _read_starts(own, S)
-    to = out + (b.to(tl.int64) * R + first) * E + (o * (S.steps * E))[:, None] + k[None, :]
+        end = gl.minimum(end, gl.load(lengths + b))
+    at = first + skip + S.shift
+    flat_moves = moves._reinterpret(gl.float32, [BLOCKS * S.rows, 2 * S.turns], plain)
+    _put_moves(row, flat_moves, at, end, S, flat)
+    async_copy.wait_group(0)
+    thread_barrier()
+    p_re, p_im, c_re, c_im, s_re, s_im = _starts(
+        row, buffers, left, z_re, z_im, away_re, away_im, ramp_cos, ramp_sin, at, end, S, mma, flat,
+        columns, wide, main)  # fmt: skip
+    k = tile * S.bins + gl.arange(0, S.bins, layout=gl.SliceLayout(0, main))
+    turns = ()
+    for r in gl.static_range(PHASES):
+        turns += (gl.expand_dims(gl.load(table + r * S.padded + k), 0),)
+    c = gl.arange(0, S.rows, layout=gl.SliceLayout(1, main))
+    t = gl.expand_dims(first + c * S.steps, 1)
+    good = gl.expand_dims(k < S.K, 0)
+    odd = gl.expand_dims(k % 2 == 1, 0) & gl.expand_dims(c >= 0, 1)
+    to = out + (b.to(gl.int64) * R + first) * E
+    to = to + (gl.expand_dims(c * (S.steps * E), 1) + gl.expand_dims(k, 0))
+    thread_barrier()  # `moves` is written, under another shape
     for block in range(BLOCKS):
-        e_re = tl.load(table + (2 * block) * S.K + k, mask=good, other=0)[None, :]
-        e_im = tl.load(table + (2 * block + 1) * S.K + k, mask=good, other=0)[None, :]
-        # every load of the block stands before its first store, which it must not wait for
-        n = block * TURNS
-        if inside:
-            moves = _moves(row, newest + n, end, True, S)
-        else:
-            moves = _moves(row, newest + n, end, False, S)
-        ramps = ()
-        if S.tail:
-            for i in tl.static_range(2 * TURNS):
-                ramps += (tl.load(ramp + 2 * n + i),)
-        for i in tl.static_range(TURNS):
-            new = moves[i]
-            old = moves[TURNS + i]
-            if S.sign == 2:
-                old = old * old_re
-            if S.sign > 0:
-                p_re += (new - old) * e_re
-                p_im += (new - old) * e_im
-                a_re = (new + old) * e_re
-                a_im = (new + old) * e_im
+        if S.early == 2:  # noqa: SIM102 - the one is known when compiling
+            if block == BLOCKS - 1:
+                gdc_launch_dependents()
+        given = rows_of(moves.index(block).load(whole).permute([1, 0]), 2 * S.turns, S.rows,
+                        log2(2 * S.turns), gl.SliceLayout(1, main))  # fmt: skip
+        for r in gl.static_range(TURNS):
+            e_re = turns[2 * r]
+            e_im = turns[2 * r + 1]
+            new = gl.expand_dims(given[2 * r], 1)
+            old = gl.expand_dims(given[2 * r + 1], 1)
+            if S.sign > 0:  # their difference and their sum
+                if S.sign == 2:  # the other way round for bins that turn what leaves by -1
+                    less = gl.where(odd, old, new)
+                    old = gl.where(odd, new, old)
+                    new = less
+                p_re += new * e_re
+                p_im += new * e_im
+                a_re = old * e_re
+                a_im = old * e_im
             else:
-                a_re, a_im, p_re, p_im = _phased(new, old, e_re, e_im, old_re, old_im, p_re, p_im)
-            x_re = p_re
-            x_im = p_im
+                a_re = new * e_re
+                a_im = new * e_im
+                p_re += a_re
+                p_im += a_im
+                p_re -= old * turns[2 * (TURNS + 1 + r)]
+                p_im -= old * turns[2 * (TURNS + 1 + r) + 1]
+                a_re += old * turns[2 * (TURNS + 1 + r)]
+                a_im += old * turns[2 * (TURNS + 1 + r) + 1]
             if S.tail:
-                c_re += ramps[2 * i] * a_re
-                c_im += ramps[2 * i] * a_im
-                s_re += ramps[2 * i + 1] * a_re
-                s_im += ramps[2 * i + 1] * a_im
-                x_re += ramps[2 * i] * c_re  # one by one: two fused operations, not three
-                x_re += ramps[2 * i + 1] * s_re
-                x_im += ramps[2 * i] * c_im
-                x_im += ramps[2 * i + 1] * s_im
-            at = first + o * S.steps + (n + i)
-            written = (at < R)[:, None] & good[None, :]
-            live = (at + skip < end)[:, None]
-            _put(to + (n + i) * E, x_re, x_im, e_re, e_im, written, live, S)
-            next_re = e_re * turn_re - e_im * turn_im
-            e_im = e_re * turn_im + e_im * turn_re
-            e_re = next_re
+                c_re += cos(r, W) * a_re
+                c_im += cos(r, W) * a_im
+                s_re += sin(r, W) * a_re
+                s_im += sin(r, W) * a_im
+                x_re = p_re + cos(r, W) * c_re
+                x_im = p_im + cos(r, W) * c_im
+                x_re += sin(r, W) * s_re
+                x_im += sin(r, W) * s_im
+            else:
+                x_re = p_re
+                x_im = p_im
+            _put(to + r * E, x_re, x_im, e_re, e_im, (t + r < R) & good,
+                 (t + r + skip < end) & good, S)  # fmt: skip
+        to = to + TURNS * E
+        t = t + TURNS
+        q_re = cos(TURNS, W) * c_re + sin(TURNS, W) * s_re
+        q_im = cos(TURNS, W) * c_im + sin(TURNS, W) * s_im
+        s_re = cos(TURNS, W) * s_re - sin(TURNS, W) * c_re
+        s_im = cos(TURNS, W) * s_im - sin(TURNS, W) * c_im
+        c_re, c_im = _turned(q_re, q_im, turns[2 * TURNS], turns[2 * TURNS + 1])
+        s_re, s_im = _turned(s_re, s_im, turns[2 * TURNS], turns[2 * TURNS + 1])
+        p_re, p_im = _turned(p_re, p_im, turns[2 * TURNS], turns[2 * TURNS + 1])

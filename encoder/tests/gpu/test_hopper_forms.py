@@ -25,8 +25,8 @@ from byte_spectral import (
     plans,
     reference,
 )
-from byte_spectral.launch import Gradient, Walking
-from byte_spectral.launch_hopper import HopperGradient, HopperWalking
+from byte_spectral.launch import Dot
+from byte_spectral.launch_gluon import Walking
 from byte_spectral.spec import make_spec
 from byte_spectral.taps import dft_taps
 
@@ -99,31 +99,19 @@ GRADIENTS = [  # B, T, K, W
 @pytest.mark.parametrize("case", GRADIENTS, ids=str)
 def test_gradient(case: tuple[int, ...], parts: str, precision: str) -> None:
     B, T, K, W = case
-    spec = make_spec(W, K, None, parts, True, precision)
-    assert type(choose.gradient(spec, GPU, False)) is HopperGradient
     found, right = gradients(random_bytes(B, T), K, W, parts=parts, precision=precision)
     assert error(found, right) <= (9e-4 if parts == "logmag" else 3e-5)
 
 
 @pytest.mark.parametrize("options", [
-    {"bm": 64, "be": 128, "warps": 8, "ahead": False}, {"bm": 64, "be": 64, "warps": 4},
-    {"bm": 32, "be": 64, "warps": 4, "defer": True}, {"bm": 32, "be": 128, "warps": 8},
-    {"bm": 32, "be": 64, "warps": 4, "splits": 99, "registers": 168},
+    {"bm": 64, "be": 128, "warps": 8}, {"bm": 128, "be": 64, "warps": 8},
+    {"bm": 32, "be": 32, "splits": 99},
 ], ids=str)  # fmt: skip
 def test_gradient_with_other_plans(options: plans.Plan, with_plan: Any) -> None:
-    with_plan("hopper_gradient", options)
+    with_plan("gradient", options)
     for B, T in ((32, 1024), (3, 901)):
         found, right = gradients(random_bytes(B, T), 256, 64)
         assert error(found, right) <= 3e-5
-
-
-def test_gradient_by_either_form(with_plan: Any) -> None:
-    x, spec = random_bytes(4, 1000), make_spec(64, 256, None, "mag", True)
-    assert type(choose.gradient(spec, GPU, False)) is not Gradient
-    assert error(*gradients(x, 256, 64)) <= 3e-5
-    with_plan("hopper_gradient", {"widest": 0})
-    assert type(choose.gradient(spec, GPU, False)) is Gradient
-    assert error(*gradients(x, 256, 64)) <= 3e-5
 
 
 def test_gradient_of_upstreams_and_rows_of_other_kinds() -> None:
@@ -140,12 +128,10 @@ def test_gradient_of_upstreams_and_rows_of_other_kinds() -> None:
 @pytest.mark.parametrize("given", [
     {"parts": "reim"}, {"W": 65}, {"W": 200}, {"causal": False}, {"lengths": [901, 0, 300]},
 ], ids=str)  # fmt: skip
-def test_gradient_left_to_the_other_form(given: dict[str, Any]) -> None:
+def test_gradient_of_every_kind(given: dict[str, Any]) -> None:
     o = dict(given)
     W, parts, causal = o.pop("W", 64), o.pop("parts", "mag"), o.pop("causal", True)
     lengths = torch.tensor(o["lengths"], device="cuda") if "lengths" in o else None
-    spec = make_spec(W, 96, None, parts, causal)
-    assert type(choose.gradient(spec, GPU, lengths is not None)) is Gradient
     found, right = gradients(random_bytes(3, 901), 96, W, parts=parts, causal=causal,
                              lengths=lengths)  # fmt: skip
     assert error(found, right) <= 3e-5
@@ -173,7 +159,7 @@ def test_walk(case: tuple[int, ...], parts: str, precision: str) -> None:
     B, T, K, N, W = case
     x = random_bytes(B, T)
     o = {"W": W, "K": K, "N": N, "parts": parts, "precision": precision}
-    assert form_of(**o) is HopperWalking
+    assert form_of(**o) is Walking
     found = byte_spectral(x, **o)
     assert error(found, reference(x, **o)) <= BOUNDS[precision] * WORSE.get(parts, 1)
     assert torch.equal(found, byte_spectral(x, **o))
@@ -184,7 +170,7 @@ def test_walk(case: tuple[int, ...], parts: str, precision: str) -> None:
     {"be": 32, "steps": 16, "warps": 4}, {"be": 32, "steps": 16, "warps": 8}, {"byte_limbs": 2},
 ], ids=str)  # fmt: skip
 def test_walk_with_other_plans(options: plans.Plan, with_plan: Any) -> None:
-    with_plan("hopper_walk", options)
+    with_plan("walk", options)
     for B, T, W in ((3, 2048, 1024), (2, 1500, 509), (2, 1500, 256)):
         x = random_bytes(B, T)
         found = byte_spectral(x, W=W, precision="fast")
@@ -194,8 +180,8 @@ def test_walk_with_other_plans(options: plans.Plan, with_plan: Any) -> None:
 def test_walk_by_either_form(with_plan: Any) -> None:
     x = random_bytes(4, 3000)
     found, right = byte_spectral(x, W=1024), reference(x, W=1024)
-    with_plan("hopper_walk", {"window": 5000})
-    assert form_of() is Walking
+    with_plan("walk", {"window": 5000})
+    assert form_of() is Dot
     other = byte_spectral(x, W=1024)
     assert not torch.equal(found, other)
     assert error(other, right) <= 1e-6
@@ -231,8 +217,7 @@ def test_walk_over_rows_that_are_apart_and_in_other_types() -> None:
 def test_walk_of_every_kind(given: dict[str, Any]) -> None:
     o = {"W": 1024, **given}
     lengths = torch.tensor(o.pop("lengths"), device="cuda") if "lengths" in o else None
-    wanted = Walking if o.get("window") == "rect" else HopperWalking
-    assert form_of(**o, has_lengths=lengths is not None) is wanted
+    assert form_of(**o, has_lengths=lengths is not None) is Walking
     x = random_bytes(3, 2500)
     found = byte_spectral(x, **o, lengths=lengths)
     assert error(found, reference(x, **o, lengths=lengths)) <= 2e-6
@@ -319,16 +304,18 @@ def test_a_matrix_that_is_part_of_another(D: int, K: int, first: int, kind: torc
         assert error(found, reference(x, K=K) @ weight.double().T + bias.double()) <= 6e-3
 
 
+@pytest.mark.parametrize("gated", [False, True])
 @pytest.mark.parametrize(
     ("D", "K", "T"), [(256, 256, 777), (24, 40, 777), (320, 96, 777), (64, 64, 1), (256, 256, 1)]
 )
-def test_embedding_and_spectrum_in_one_kernel(D: int, K: int, T: int) -> None:
+def test_embedding_and_spectrum_in_one_kernel(D: int, K: int, T: int, gated: bool) -> None:
     x = random_bytes(33, T)
     given = [(torch.randn(n, device="cuda") / K**0.5).bfloat16() for n in ((D, K), (D,), (256, D))]
     weight, bias, table = (each.requires_grad_() for each in given)
-    found = byte_spectral_linear(x, weight, bias, embedding=table)
+    found = byte_spectral_linear(x, weight, bias, embedding=table, gated=gated)
     exact = [each.detach().double().requires_grad_() for each in given]
-    wanted = reference(x, K=K) @ exact[0].T + exact[1] + exact[2][x.long()]
+    wanted, rows = reference(x, K=K) @ exact[0].T + exact[1], exact[2][x.long()]
+    wanted = rows * wanted.sigmoid() if gated else rows + wanted
     assert error(found.detach(), wanted.detach()) <= 6e-3
     upstream = torch.randn_like(found)
     again = [torch.autograd.grad(found, given, upstream, retain_graph=True) for _ in range(2)]
@@ -341,7 +328,7 @@ def test_embedding_and_spectrum_in_one_kernel(D: int, K: int, T: int) -> None:
 def test_a_plan_of_more_programs_than_have_room(with_plan: Any) -> None:
     """Four programs of 128 KiB of taps do not fit a multiprocessor; one does."""
     with_plan("hopper", {"split": 4, "per_sm": 4})
-    with_plan("hopper_walk", {"window": 257})
+    with_plan("walk", {"window": 257})
     x = random_bytes(4, 1000)
     assert error(byte_spectral(x, W=256, K=1024), reference(x, W=256, K=1024)) <= 1e-6
 
@@ -350,8 +337,8 @@ def test_the_sum_of_more_than_2_to_31_numbers() -> None:
     if torch.cuda.mem_get_info()[0] < 24 << 30:
         pytest.skip("needs 24 GiB of GPU memory")
     spec = make_spec(4096, 4097, None, "reim", True)
-    form = choose.gradient(spec, GPU, False)
-    partial = torch.zeros(64, 2, form.rows, form.bins, device="cuda")
+    form = choose.gradient(spec, GPU)
+    partial = torch.zeros(64, 2, form.rows, form.chunk, device="cuda")
     partial[-1] = 1.0  # behind 2^31 numbers
     found = form.sum_up(partial)
     assert torch.equal(found, torch.full_like(found, 2.0**form.shift / 255))

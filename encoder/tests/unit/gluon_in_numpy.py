@@ -187,6 +187,10 @@ def _copy(source: Any, at: Sequence[Any], ready: object, to: Shared) -> None:
     to.values[tuple(slice(n) for n in found.shape)] = found
 
 
+def _copy_all(to: Shared, source: Pointer) -> None:
+    to.store(_load(source))
+
+
 def _product(left: Any, right: Any, total: Array, use_acc: bool = True, **_: object) -> Array:
     a, b = (each.values if isinstance(each, Shared) else each for each in (left, right))
     found = np.asarray(a, np.float64) @ np.asarray(b, np.float64)
@@ -252,6 +256,7 @@ class _Language:
         self.maximum = lambda a, b: array(np.maximum(a, np.float32(b)))
         self.minimum = lambda a, b: array(np.minimum(a, b))
         self.log = lambda v: array(np.log(v))
+        self.exp = lambda v: array(np.exp(v))
         self.split = lambda v: (array(v[..., 0]), array(v[..., 1]))
         self.join = lambda a, b: array(np.stack([a, b], -1))
         self.static_range = lambda *a: range(*map(int, a))
@@ -266,6 +271,8 @@ def _stand_ins(program: Sequence[int], grid: Sequence[int], warps: int) -> dict[
                             MBarrierLayout=nothing)  # fmt: skip
     return {
         "gdc_wait": nothing, "gdc_launch_dependents": nothing, "gl": _Language(program, grid, warps), "mbarrier": quiet, "thread_barrier": nothing,
+        "async_copy": SimpleNamespace(async_copy_global_to_shared=_copy_all, commit_group=nothing,
+                                      wait_group=nothing),
         "tma": SimpleNamespace(async_copy_global_to_shared=_copy), "fence_async_shared": nothing,
         "warpgroup_mma": _product, "mma_v2": _product, "warpgroup_mma_init": lambda v: v,
         "warpgroup_mma_wait": lambda _, deps: deps[0] if len(deps) == 1 else tuple(deps),

@@ -65,14 +65,13 @@ def test_a_linear_layer(W: int, K: int, D: int, capability: int, rows: str) -> N
     x, spec = ROWS[rows], make_spec(W, K, None, "mag", True)
     weight, bias = empty(D, K, dtype=torch.bfloat16), empty(D, dtype=torch.bfloat16)
     with gpu(capability, ONE_EACH):
-        form, packed = choose.projected(spec, torch.bfloat16, META, "tail", D, False)
-        form(x, packed, weight, bias, None)
+        form, packed = choose.prepared(spec, torch.bfloat16, META, "tail", False, 0, D, False)
+        form(x, packed, weight=weight, bias=bias)
 
 
 @pytest.mark.parametrize(
     ("capability", "rows"),
-    # on sm_90 a program looks ahead by as many tiles as there are splits, which are few in a plan
-    [(80, "one long"), (80, "very many"), (80, "far apart"), (90, "far apart")],
+    [(80, "one long"), (80, "very many"), (90, "far apart")],
 )
 @pytest.mark.parametrize(
     ("W", "K", "parts"), [(64, 2048, "mag"), (50, 2049, "power"), (64, 70, "reim")]
@@ -87,12 +86,12 @@ def test_a_gradient(W: int, K: int, parts: str, capability: int, rows: str) -> N
     upstream = empty(*x.shape, spec.features, dtype=torch.bfloat16)
     with gpu(capability, ONE_EACH), mock.patch.object(plans, "plan", plan), \
             mock.patch.object(launch.Gradient, "sum_up"):  # fmt: skip
-        choose.gradient(spec, META, False)(x, empty(W, 2 * K), upstream, None, 0)
+        choose.gradient(spec, META).gradient(x, empty(W, 2 * K), upstream, None)
 
 
 def test_the_sum_of_a_gradient() -> None:
     """64 splits of 2 x 4096 x 4160 numbers."""
     spec = make_spec(4096, 4097, None, "reim", True)
     with gpu(90):
-        form = choose.gradient(spec, META, False)
-        form.sum_up(empty(64, 2, form.rows, form.bins))
+        form = choose.gradient(spec, META)
+        form.sum_up(empty(64, 2, form.rows, form.chunk))

@@ -29,6 +29,8 @@ def apart(found: torch.Tensor, wanted: torch.Tensor) -> float:
         (64, 96, {}),
         (24, 40, {"causal": False}),
         (320, 32, {"W": 40, "parts": "power"}),
+        (64, 96, {"gated": True}),
+        (24, 40, {"gated": True, "parts": "reim"}),
         (40, 32, {"parts": "reim"}),  # in two kernels
     ],
     ids=str,
@@ -43,13 +45,26 @@ def test_the_sum_and_its_gradient(D: int, K: int, o: dict[str, Any], capability:
         found = byte_spectral_linear(x, weight, bias, embedding=table, **o)
         found.backward(upstream.bfloat16())
     exact = [each.detach().double().requires_grad_() for each in given]
-    features = reference(x, K=K, **o)
-    wanted = features @ exact[0].T + exact[1] + exact[2][x.long()]
+    features = reference(x, K=K, **{name: o[name] for name in o if name != "gated"})
+    wanted, rows = features @ exact[0].T + exact[1], exact[2][x.long()]
+    wanted = rows * wanted.sigmoid() if o.get("gated") else rows + wanted
     wanted.backward(upstream.double())
     assert apart(found, wanted) < 6e-3
     for one, other in zip(given, exact, strict=True):
         assert one.grad is not None
         assert apart(one.grad, other.grad) < 1e-2
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+def test_a_stream_in_one_kernel(capability: int) -> None:
+    module = ByteSpectral(K=32, project=24, embed=True, gated=True, precision="fast").half()
+    x, state, parts = random_bytes(2, 200), None, []
+    with gpu(capability), torch.no_grad():
+        whole = module(x)
+        for piece in x.split([1, 100, 99], dim=1):
+            found, state = module.stream(piece, state)
+            parts.append(found)
+    assert apart(torch.cat(parts, dim=1), whole) < 1e-3
 
 
 def test_as_a_module(monkeypatch: pytest.MonkeyPatch) -> None:

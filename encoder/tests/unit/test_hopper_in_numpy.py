@@ -11,9 +11,9 @@ pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon he
 
 from watched_kernels import gpu
 
-from byte_spectral import byte_spectral, byte_spectral_linear, launch_hopper, plans, reference
-from byte_spectral.launch_hopper import HopperGradient, HopperWalking
-from byte_spectral.spec import Spec, make_spec
+from byte_spectral import byte_spectral, byte_spectral_linear, launch_gluon, plans, reference
+from byte_spectral.launch_gluon import Walking
+from byte_spectral.spec import make_spec
 from byte_spectral.taps import dft_taps
 
 CPU = torch.device("cpu")
@@ -49,7 +49,7 @@ def test_encode(K: int, W: int, T: int, plan: dict[str, int]) -> None:
              "fill": 0, "most": 1} | plan  # fmt: skip
     x, taps = random_bytes(3, T), dft_taps(spec).float()
     with gpu(90):
-        form = launch_hopper.Hopper(spec, torch.float32, CPU, given, "tail")
+        form = launch_gluon.Hopper(spec, torch.float32, CPU, given, "tail")
         found = form(x, form.pack(taps))
     assert apart(found, reference(x, W=W, K=K)) < 1e-6
 
@@ -63,9 +63,9 @@ def test_few_rows_share_their_bins_among_more_programs(T: int, precision: str, s
     spec, x = make_spec(64, 256, None, "mag", True, precision), random_bytes(1, T)
     plan = plans.sure("hopper", 90, (("precision", precision),))
     with gpu(90, processors=8):
-        form = launch_hopper.Hopper(spec, torch.float32, CPU, plan, "tail")
+        form = launch_gluon.Hopper(spec, torch.float32, CPU, plan, "tail")
         taps = form.pack(dft_taps(spec).float())
-        assert form.launch(x, None, 0).numbers[-1].split == split
+        assert form.launch(x, None, 0, {}).numbers[-1].split == split
         found = form(x, taps)
     assert apart(found, reference(x)) < (1e-6 if precision == "exact" else 2e-4)
 
@@ -75,10 +75,10 @@ def test_no_program_is_without_bins_or_with_more_than_fit(K: int) -> None:
     """Not for a plan either that was found for other bins, of more programs than have room."""
     spec = make_spec(256, K, None, "mag", True)
     plan = plans.sure("hopper", 90) | {"be": 64, "split": 4, "per_sm": 4}
-    assert launch_hopper.Hopper.fits(spec, plan)
-    form = launch_hopper.Hopper(spec, torch.float32, CPU, plan, "tail")
-    assert (form.split - 1) * form.chunks * 64 < K <= form.split * form.chunks * 64
-    assert form.chunks * 4 * 2 * 256 * 64 <= plan["shared"]
+    assert launch_gluon.Hopper.fits(spec, plan, 0)
+    form = launch_gluon.Hopper(spec, torch.float32, CPU, plan, "tail")
+    assert (form.split - 1) * form.own * 64 < K <= form.split * form.own * 64
+    assert form.own * 4 * 2 * 256 * 64 <= plan["shared"]
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -107,38 +107,6 @@ def test_a_matrix_may_be_part_of_another(D: int, K: int, first: int, kind: torch
 
 
 @pytest.mark.parametrize(
-    ("B", "T", "K", "W", "warps", "bm", "parts"),
-    [
-        (2, 256, 128, 64, 4, 64, "mag"),
-        (2, 256, 128, 64, 8, 32, "logmag"),
-        (3, 101, 48, 40, 4, 32, "power"),  # no tile is regular
-    ],
-)
-def test_gradient_of_taps(B: int, T: int, K: int, W: int, warps: int, bm: int, parts: str) -> None:
-    spec = make_spec(W, K, None, parts, True)
-    x, taps = random_bytes(B, T), dft_taps(spec)
-    upstream = torch.randn(B, T, K, generator=torch.Generator().manual_seed(1))
-    plan = plans.sure("hopper_gradient", 90) | {
-        "bm": bm, "be": 16 * warps, "splits": 3, "warps": warps, "defer": bm == 64, "ahead": True,
-    }  # fmt: skip
-    with gpu(90):
-        found = HopperGradient(spec, CPU, plan, 2)(x, taps.float(), upstream, None, 0)
-    learnt = taps.clone().requires_grad_()
-    wanted = expected(x, learnt, upstream, spec)
-    assert apart(found, wanted) < (1e-3 if parts == "logmag" else 3e-5)
-
-
-def expected(
-    x: torch.Tensor, taps: torch.Tensor, upstream: torch.Tensor, spec: Spec
-) -> torch.Tensor:
-    from byte_spectral.definition import finish, frames
-
-    out = finish(frames(x, spec, None) @ taps, spec, x, None)
-    (found,) = torch.autograd.grad(out, taps, upstream.double())
-    return found
-
-
-@pytest.mark.parametrize(
     ("o", "given", "bound"),
     [
         ({"W": 512}, {"T": 1300, "turns": 16}, 1e-6),  # N divides W
@@ -148,6 +116,7 @@ def expected(
         ({"W": 70, "N": 77, "causal": False}, {"T": 300, "steps": 32}, 1e-6),
         ({"W": 200, "parts": "reim"}, {"T": 600, "lengths": True, "skip": 77}, 1e-6),
         ({"W": 512, "parts": "power"}, {"T": 1024, "byte_limbs": 1}, 2e-4),
+        ({"W": 300, "window": "rect"}, {"T": 1100, "be": 32, "warps": 4}, 1e-6),
     ],
     ids=str,
 )
@@ -157,9 +126,9 @@ def test_walk(o: dict[str, Any], given: dict[str, Any], bound: float) -> None:
     x, skip = random_bytes(2, given["T"]), given.get("skip", 0)
     lengths = torch.tensor([200, 499], dtype=torch.int32) if given.get("lengths") else None
     tiles = {n: v for n, v in given.items() if n not in ("T", "lengths", "skip")}
-    plan = plans.sure("hopper_walk", 90) | tiles
+    plan, window = plans.sure("walk", 90) | tiles, o.get("window", "tail")
     with gpu(90):
-        found = HopperWalking(spec, torch.float32, CPU, plan, "tail")(x, None, lengths, skip)
+        found = Walking(spec, torch.float32, CPU, plan, window)(x, None, lengths, skip)
     wanted = reference(x, lengths=lengths, **o)[:, skip:]
     assert apart(found, wanted) < bound
 
@@ -167,7 +136,7 @@ def test_walk(o: dict[str, Any], given: dict[str, Any], bound: float) -> None:
 def test_walk_sees_no_later_byte() -> None:
     x, spec = random_bytes(1, 1100), make_spec(100, 32, None, "reim", True)
     y = torch.cat([x[:, :777], 255 - x[:, 777:]], dim=1)
-    plan = plans.sure("hopper_walk", 90) | {"steps": 16, "be": 32, "warps": 4}
+    plan = plans.sure("walk", 90) | {"steps": 16, "be": 32, "warps": 4}
     with gpu(90):
-        form = HopperWalking(spec, torch.float32, CPU, plan, "tail")
+        form = Walking(spec, torch.float32, CPU, plan, "tail")
         assert torch.equal(form(x)[:, :777], form(y)[:, :777])

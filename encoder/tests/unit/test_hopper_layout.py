@@ -11,10 +11,11 @@ import torch
 
 pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon here")
 
-from byte_spectral import pack, plans
+import packing
+
+from byte_spectral import plans
 from byte_spectral.hopper import store_layout
-from byte_spectral.hopper_gradient import neighbours
-from byte_spectral.launch_hopper import Hopper, HopperGradient, HopperWalking, in_order
+from byte_spectral.launch_gluon import Hopper, in_order
 from byte_spectral.spec import make_spec
 
 Place = tuple[int, int]
@@ -41,9 +42,9 @@ def accumulators(warp: int, lane: int, width: int) -> set[Place]:
 )
 def test_a_thread_stores_what_it_has(warps: int, width: int, pairs: int) -> None:
     layout = store_layout(SimpleNamespace(bm=16 * warps, warps=warps), width, 64 // pairs)
-    # column b of these taps is b: what pack.arrange puts where is the permutation
+    # column b of these taps is b: what packing.arrange puts where is the permutation
     taps = torch.arange(width, dtype=torch.float64).repeat(1, 2)
-    packed = pack.arrange(taps, 0, 1, width, 0, pairs).reshape(2, width)[0] * 255
+    packed = packing.arrange(taps, 0, 1, width, 0, pairs).reshape(2, width)[0] * 255
     bins = [round(float(b)) for b in packed]
     assert sorted(bins) == list(range(width))
     for warp in range(warps):
@@ -61,49 +62,10 @@ def test_a_thread_stores_what_it_has(warps: int, width: int, pairs: int) -> None
                 assert stored[first : first + 2 * pairs] == run
 
 
-@pytest.mark.parametrize(("warps", "columns"), [(8, 64), (4, 32)])
-def test_a_thread_has_the_gradient_of_its_own_bins(warps: int, columns: int) -> None:
-    """Bin 2l + i of 16 is row 8i + l of the product, as `hopper_gradient.pack` writes it."""
-    layout = neighbours(16 * warps, columns, warps)
-    for warp in range(warps):
-        for lane in range(32):
-            (k, c) = (0, 0)
-            for bit, base in enumerate([*layout.lane_bases, *layout.warp_bases]):
-                if (lane | warp << 5) >> bit & 1:
-                    k, c = k ^ base[0], c ^ base[1]
-            held = [(k ^ bin_, c ^ column) for bin_, column in spanned(layout.reg_bases)]
-            rows = {(b // 16 * 16 + b % 2 * 8 + b % 16 // 2, column) for b, column in held}
-            assert rows == accumulators(warp, lane, columns)
-            first, second = held[:2]  # 8 bytes at once
-            assert first[0] % 2 == 0
-            assert second == (first[0] + 1, first[1])
-
-
-@pytest.mark.parametrize(
-    ("given", "gradient", "walk"),
-    [
-        ({"W": 64}, True, False),
-        ({"W": 64, "parts": "reim"}, False, False),
-        ({"W": 64, "causal": False}, False, False),
-        ({"W": 65}, False, True),
-        ({"W": 509, "K": 33, "N": 77, "causal": False, "parts": "reim"}, False, True),
-    ],
-)
-def test_which_transforms_the_other_forms_take(
-    given: dict[str, Any], gradient: bool, walk: bool
-) -> None:
-    o = {"K": 256, "N": None, "parts": "mag", "causal": True} | given
-    spec = make_spec(o["W"], o["K"], o["N"], o["parts"], o["causal"])
-    assert HopperGradient.fits(spec, plans.sure("hopper_gradient", 90)) is gradient
-    plan = plans.sure("hopper_walk", 90)
-    assert HopperWalking.fits(spec, plan, "tail") is walk
-    assert not HopperWalking.fits(spec, plan, "rect")
-
-
 def test_the_rows_of_a_matrix_are_read_in_the_order_of_the_taps() -> None:
     """So that the same names of registers serve both kernels; see `hopper.put`."""
     bins = torch.arange(64, dtype=torch.float64)
-    columns = pack.arrange(bins.repeat(1, 2), 0, 1, 64, 0, 4).reshape(2, 64)[0] * 255
+    columns = packing.arrange(bins.repeat(1, 2), 0, 1, 64, 0, 4).reshape(2, 64)[0] * 255
     rows = in_order(bins[:, None].expand(64, 8).contiguous()).reshape(64, 8)[:, 0]
     assert torch.equal(rows, columns.round().double())
     assert not torch.equal(rows, bins)
@@ -113,7 +75,7 @@ def test_the_rows_of_a_matrix_are_read_in_the_order_of_the_taps() -> None:
     ("given", "taken"),
     [
         ({}, True),
-        ({"W": 50}, False),  # taps that stand for no byte
+        ({"W": 50}, True),  # taps that stand for no byte are 0
         ({"length": 1000}, False),  # a row ends in a tile
         ({"causal": False}, False),
         ({"bare": False}, False),  # history, or lengths
@@ -123,5 +85,6 @@ def test_only_regular_frames_are_read_without_all_masks(given: dict[str, Any], t
     o = {"W": 64, "length": 1024, "causal": True, "bare": True} | given
     spec = make_spec(o["W"], 256, None, "mag", o["causal"])
     form = Hopper(spec, torch.float32, torch.device("cpu"), plans.sure("hopper", 90))
-    R, skip = o["length"], 0 if o["bare"] else 7
-    assert form.of_rows(2 * R, R, None, skip)["regular"] is taken
+    skip = 0 if o["bare"] else 7
+    x = torch.empty(2, o["length"] + skip, dtype=torch.uint8)
+    assert form.launch(x, None, skip, {}).numbers[-1].regular is taken

@@ -41,8 +41,8 @@ class Recorder:
         assert one not in self.running
         return one
 
-    def emit(self, total: list[Spectrum], bias: object, x: object, out: object, tile: int,
-             *_: object) -> None:  # fmt: skip
+    def emit(self, total: list[Spectrum], bias: object, table: object, x: object, out: object,
+             tile: int, *_: object) -> None:  # fmt: skip
         frames = {frame for frame, _ in total}
         assert frames == {f"frame {tile}"}
         self.stored.append((tile, [chunk for _, chunk in total]))

@@ -13,6 +13,8 @@ from torch import Tensor
 
 pytest.importorskip("triton", reason="no Triton for this system")
 
+import packing
+
 from byte_spectral import (
     ByteSpectral,
     byte_spectral,
@@ -31,7 +33,6 @@ from byte_spectral.taps import dft_taps
 
 CPU = torch.device("cpu")
 SMALL = {"bm": 16, "be": 16, "bk": 32, "warps": 1, "stages": 1}
-WALK = {"limbs": 2, "be": 16, "warps": 1, "steps": 16, "turns": 4, "chunks": 16}
 
 
 @pytest.fixture(autouse=True)
@@ -92,22 +93,6 @@ def test_half_precision_output(dtype: torch.dtype) -> None:
     assert error(found.float(), dot(x, {}, **o).double()) < 5e-3  # the interpreter cuts off
 
 
-@pytest.mark.parametrize(
-    ("window", "limbs", "o"),
-    [
-        ("tail", 2, {"W": 40, "K": 20}),
-        ("tail", 0, {"W": 16, "K": 16, "parts": "reim"}),  # +-1 at the old edge
-        ("rect", 2, {"W": 37, "K": 9, "parts": "logmag", "causal": False}),
-    ],
-)
-def test_the_walk(window: str, limbs: int, o: dict[str, object]) -> None:
-    x, ends = rows(2, 50), torch.tensor([50, 27], dtype=torch.int32)
-    spec = make_spec(o["W"], o["K"], None, o.get("parts", "mag"), o.get("causal", True))
-    form = launch.Walking(spec, torch.float32, CPU, WALK | {"limbs": limbs}, window)
-    wanted = reference(x, window=window, lengths=ends, **o)
-    assert error(form(x, None, ends), wanted) < 4e-7
-
-
 def test_a_position_sees_nothing_later_to_the_last_bit() -> None:
     x = rows(1, 40)
     y = x.clone()
@@ -115,16 +100,6 @@ def test_a_position_sees_nothing_later_to_the_last_bit() -> None:
     o = {"W": 12, "K": 10, "parts": "reim"}
     changed = (dot(x, {}, **o) != dot(y, {}, **o)).any(-1)[0]
     assert changed.nonzero().flatten().tolist() == list(range(17, 29))
-
-
-@pytest.mark.parametrize("W", [16, 70])  # a window of whole blocks; one longer than a segment
-def test_nor_does_it_in_the_walk(W: int) -> None:
-    x = rows(1, 44)
-    y = torch.cat([x[:, :17], 255 - x[:, 17:]], dim=1)
-    spec = make_spec(W, 10, None, "reim", True)
-    form = launch.Walking(spec, torch.float32, CPU, WALK | {"steps": 8, "chunks": 4}, "tail")
-    assert error(form(x), reference(x, W=W, K=10, parts="reim")) < 4e-7
-    assert torch.equal(form(x)[:, :17], form(y)[:, :17])
 
 
 @pytest.mark.parametrize("backend", ["triton", "torch"])
@@ -148,9 +123,10 @@ def test_packing_on_the_device_is_the_packing(
 ) -> None:
     spec = make_spec(W, K, None, "mag", True)
     taps, size = dft_taps(spec).float(), pack.power_of_two(W)
-    wanted = pack.arrange(taps, count, size, width, pack.shift_of(W), pairs)
-    form = launch.Form(spec, torch.float32, CPU, {})
-    found = form.pack_with(taps, count, size, width, -(-K // width), pairs)
+    wanted = packing.arrange(taps, count, size, width, pack.shift_of(W), pairs)
+    form = launch.Form(spec, torch.float32, CPU, {"limbs": count})
+    form.chunk, form.chunks, form.pairs = width, -(-K // width), pairs
+    found = form.pack(taps)
     assert torch.equal(found.reshape(wanted.shape), wanted)
 
 
@@ -160,7 +136,7 @@ def test_taps_rounded_once_have_their_headroom(W: int, window: str) -> None:
     spec = make_spec(W, 256, None, "reim", True, "fast")
     factor = pack.headroom(spec, window)
     assert 1 <= factor < 2
-    whole = pack.padded(dft_taps(spec, window), W, 256, pack.shift_of(W)) * factor
+    whole = packing.padded(dft_taps(spec, window), W, 256, pack.shift_of(W)) * factor
     assert error(pack.limbs(whole, 1)[0], whole) < 2e-4
     assert pack.headroom(make_spec(W, 256, None, "reim", True), window) == 1
 
@@ -168,7 +144,7 @@ def test_taps_rounded_once_have_their_headroom(W: int, window: str) -> None:
 @pytest.mark.parametrize("W", [64, 128, 4096])
 def test_limbs_keep_what_the_modes_promise(W: int) -> None:
     spec = make_spec(W, 64, None, "mag", True)
-    whole = pack.padded(dft_taps(spec), W, 64, pack.shift_of(W))
+    whole = packing.padded(dft_taps(spec), W, 64, pack.shift_of(W))
     assert float(whole.abs().max()) < 4
     for count, bound in ((1, 2.5e-4), (2, 2e-7)):
         again = sum(part.double() for part in pack.limbs(whole, count))
@@ -203,10 +179,10 @@ def test_the_gradient_of_taps(parts: str) -> None:
     taps = dft_taps(spec).requires_grad_()
     out = finish(frames(x, spec, ends) @ taps, spec, x, ends)
     (wanted,) = torch.autograd.grad(out, taps, upstream.double())
-    form = launch.Gradient(spec, CPU, plan, 2)
-    found = form(x, taps.detach().float(), upstream, ends, 0)
+    form = launch.Gradient(spec, CPU, plan)
+    found = form.gradient(x, taps.detach().float(), upstream, ends)
     assert error(found, wanted) < 1e-5
-    assert torch.equal(found, form(x, taps.detach().float(), upstream, ends, 0))
+    assert torch.equal(found, form.gradient(x, taps.detach().float(), upstream, ends))
 
 
 @pytest.mark.parametrize("parts", ["mag", "logmag", "power", "reim"])
@@ -260,7 +236,7 @@ def test_operators_keep_their_word() -> None:
             test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
         )
         torch.library.opcheck(
-            ops.encode_taps,
+            ops.taps_forward,
             (x, taps, None, "reim", True, "exact", torch.float32),
             test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
         )

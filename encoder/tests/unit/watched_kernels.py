@@ -25,19 +25,17 @@ from byte_spectral import (
     choose,
     hopper,
     hopper_frame,
-    hopper_gradient,
     hopper_linear,
-    hopper_walk,
     launch,
     plans,
+    walk,
 )
 from byte_spectral.caller import Caller, Launch
 
 MODULES = {
     "encode": (hopper, hopper_frame),
     "project": (hopper_linear, hopper, hopper_frame),
-    "gradient": (hopper_gradient, hopper_frame),
-    "walk": (hopper_walk, hopper),
+    "walk": (walk, hopper),
 }
 
 
@@ -135,7 +133,7 @@ def _portable(kernel: Any, grid: Any, args: tuple[Any, ...], options: dict[str, 
         kernel[(1, 1, 1) if watch.far else grid](*args, **options)
 
 
-def _of_hopper(kernel: Any, grid: Any, args: tuple[Any, ...], options: dict[str, Any],
+def _in_gluon(kernel: Any, grid: Any, args: tuple[Any, ...], options: dict[str, Any],
                watch: Watch) -> None:  # fmt: skip
     numbers = {id(n): n for n in watch.numbers}
     by_start = {(n.start, n.item): n for n in numbers.values()}
@@ -165,7 +163,7 @@ def _called(self: Caller, key: Any, launch: Launch, index: None, **operands: Any
     ]
     args = (*given, *launch.numbers)
     watch = Watch([each for each in given if isinstance(each, (torch.Tensor, Far))])
-    run = _of_hopper if "gluon" in type(self.kernel).__module__ else _portable
+    run = _in_gluon if "gluon" in type(self.kernel).__module__ else _portable
     run(self.kernel, launch.grid, args, self.options, watch)
     if not watch.far:
         watch.done()
@@ -182,13 +180,13 @@ def gpu(capability: int, processors: int = 2) -> Iterator[None]:
         made(self, *args)
         self.processors = processors
 
-    def for_hopper(kind: str, device: object, what: plans.Purpose = ()) -> Any:
+    def for_gluon(kind: str, device: object, what: plans.Purpose = ()) -> Any:
         plan = plans.plan(kind, capability, what)
-        return (choose.of_hopper(), plan) if plan is not None else (None, None)
+        return (choose.of_gluon(), plan) if plan is not None else (None, None)
 
     nothing = SimpleNamespace(gdc_wait=lambda: None, gdc_launch_dependents=lambda: None)
     choose.forget()
-    with mock.patch.multiple(choose, capability=lambda _: capability, for_hopper=for_hopper,
+    with mock.patch.multiple(choose, capability=lambda _: capability, for_gluon=for_gluon,
                              use_triton=lambda *_: True, INTERPRETED=False), \
             mock.patch.object(launch.Form, "__init__", with_processors), \
             mock.patch.object(Caller, "__call__", _called), \

@@ -12,11 +12,11 @@ import time
 import triton
 from triton.backends.compiler import GPUTarget
 
-from byte_spectral import backward, kernels, plans, records, walk
+from byte_spectral import backward, kernels, plans, records
 
 TYPES = {
     "x": "*u8", "out": "*fp32", "weight": "*fp16", "bias": "*fp16", "upstream": "*fp32",
-    "partial": "*fp32", "turns": "*fp32", "scratch": "*fp32", "table": "*fp32", "ramp": "*fp32",
+    "partial": "*fp32", "table": "*fp32", "ramp": "*fp32",
     "lengths": "*i32", "scale": "fp32", "found": "*fp32", "packed": "*fp16",
 }  # fmt: skip
 WINDOW, BINS, SHIFT = 64, 256, 11
@@ -47,7 +47,7 @@ def compiled(function, arch, warps, constants, **types):
 
 
 def dense(p, limbs, **more):
-    names = ("bm", "be", "warps", "stages", "cache", "splits", "defer", "ahead", "out_limbs")
+    names = ("bm", "be", "warps", "stages", "cache", "splits")
     given = {name: p[name] for name in names if name in p}
     given |= {"bk": min(WINDOW, p.get("bk", WINDOW)), "early": bool(p.get("pdl"))}
     given |= {"W": WINDOW, "K": BINS, "parts": "mag", "rows": WINDOW, "even": True} | more
@@ -65,32 +65,22 @@ def dot(arch):
     return compiled(kernels.encode, arch, p["warps"], constants, taps=taps(limbs))
 
 
-def turned(arch):
-    from byte_spectral import hopper_gradient
-
-    p = plans.sure("hopper_gradient", arch)
-    constants = dense(p, 2, regular=True)
-    box = describe(2 * p["be"], p["bk"])
-    return compiled(hopper_gradient.gradient, arch, p["warps"], constants, taps=box)
-
-
 def record(p, W):
     steps = p["steps"]
     return records.Walk(
         W=W, K=BINS, parts="mag", shift=0, tail=True, sign=0, steps=steps, rows=p["chunks"],
         bins=p["be"], padded=BINS, turns=p["turns"], limbs=p["limbs"],
-        byte_limbs=p.get("byte_limbs", 0), scale=13, gain=0.02, lengths=False, even=False,
-        early=p.get("pdl", False), fast_root=True,
+        byte_limbs=p["byte_limbs"], scale=13, gain=0.02, lengths=False, even=False,
+        early=p.get("pdl", 0),
     )  # fmt: skip
 
 
-def hopper_walk(arch):
-    from byte_spectral import hopper_walk
+def walking(arch):
+    from byte_spectral import walk
 
-    p = plans.sure("hopper_walk", arch)
-    box = describe(p["steps"], 2 * p["be"])
-    constants = {"S": record(p, 1027)}
-    return compiled(hopper_walk.walk, arch, p["warps"], constants, taps=box, turn="*fp32")
+    p = plans.sure("walk", arch)
+    return compiled(walk.walk, arch, p["warps"], {"S": record(p, 1027)}, taps="*fp16",
+                    turn="*fp32")  # fmt: skip
 
 
 def linear(arch):
@@ -106,12 +96,6 @@ def gradient(arch):
     rows = max(WINDOW, p["bk"])
     constants = dense(p, limbs, **{} if rows == p["bk"] else {"parts": "reim", "rows": rows})
     return compiled(backward.gradient, arch, p["warps"], constants, taps=taps(limbs))
-
-
-def portable_walk(arch):
-    p = plans.sure("walk", arch)
-    constants = {"S": record(p, 1027)}
-    return compiled(walk.walk, arch, p["warps"], constants, taps=taps(p["limbs"]))
 
 
 def hopper(arch):
@@ -149,9 +133,8 @@ def barriers(ptx):
 
 
 PRODUCTS = ("mma.sync", "wgmma.mma_async", "tcgen05.mma")  # of tensor cores
-PORTABLE = {"dot": dot, "linear": linear, "gradient": gradient, "walk": portable_walk}
-SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear, "hopper_gradient": turned,
-         "hopper_walk": hopper_walk}  # fmt: skip
+PORTABLE = {"dot": dot, "linear": linear, "gradient": gradient}
+SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear}  # fmt: skip
 
 
 def main():
@@ -159,6 +142,8 @@ def main():
     kinds = [word for word in sys.argv[1:] if not word.isdigit()]
     for arch in archs:
         available = PORTABLE | (SM_90 if arch == 90 else {})
+        if arch >= 80:
+            available |= {"walk": walking}
         for kind in kinds or available:
             if kind not in available:
                 continue

@@ -37,7 +37,7 @@ WALKS: list[Options] = [
 CASES: list[tuple[tuple[int, int, int, int, str], str, list[Options]]] = [
     *(((B, 1024, K, 64, "mag"), "hopper", FRAMES)
       for B, K in ((4, 256), (16, 256), (32, 32), (32, 48), (32, 96))),
-    *((shape, "hopper_walk", WALKS)
+    *((shape, "walk", WALKS)
       for shape in ((4, 1024, 256, 1024, "mag"), (32, 1024, 32, 1024, "mag"),
                     (32, 1024, 32, 256, "mag"))),
 ]  # fmt: skip
