@@ -5,22 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from byte_spectral.kernels import dot_tiles, rows_of, tap_tiles
-
-
-@triton.jit
-def _tile(x, upstream, lengths, tile, M, R, length, stride_x, skip, k, w0, S: tl.constexpr):
-    """All that an iteration reads: bytes, which of them are in the row, and the upstream."""
-    m, row, newest, end = rows_of(tile, lengths, M, R, length, stride_x, skip, S)
-    lag = S.rows - 1 - w0 - tl.arange(0, S.bk)
-    at = newest[:, None] - lag[None, :]
-    here = (at >= 0) & (at < end[:, None]) & (lag < S.W)[None, :]
-    byte = tl.load(x + row[:, None] + at, mask=here, other=0)
-    mask = (k < S.K)[None, :] & (m < M)[:, None]
-    to = upstream + m.to(tl.int64)[:, None] * S.features + k[None, :]
-    g_re = tl.load(to, mask=mask, other=0)
-    g_im = tl.load(to + S.K, mask=mask, other=0) if S.parts == "reim" else g_re
-    return byte, here, g_re, g_im
+from byte_spectral.kernels import dot_tiles, frame_of, rows_of, tap_tiles
 
 
 @triton.jit
@@ -65,13 +50,14 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, skip, 
     if PARTS != "reim":
         tiles = tap_tiles(taps, k, S.rows, S.bins, S.limbs)
     for tile in tl.range(tl.program_id(0), tl.cdiv(M, S.bm), S.splits, num_stages=STAGES):
-        byte, here, g_re, g_im = _tile(x, upstream, lengths, tile, M, R, length, stride_x, skip, k,
-                                       w0, S)  # fmt: skip
-        u = byte.to(tl.float32) * (2.0 ** (1 - S.scale)) - 255.0 * 2.0**-S.scale
-        frame = tl.where(here, u, 0.0)
-        d = g_re.to(tl.float32)
-        e = g_im.to(tl.float32)
-        if PARTS != "reim":
+        m, row, newest, end = rows_of(tile, lengths, M, R, length, stride_x, skip, S)
+        frame = frame_of(x, row, newest, end, w0, S)
+        mask = (k < S.K)[None, :] & (m < M)[:, None]
+        at = upstream + m.to(tl.int64)[:, None] * S.features + k[None, :]
+        d = tl.load(at, mask=mask, other=0).to(tl.float32)
+        if PARTS == "reim":
+            e = tl.load(at + S.K, mask=mask, other=0).to(tl.float32)
+        else:
             re, im = dot_tiles(frame, tiles, S.limbs)
             d, e = _before_select(re, im, d, PARTS)
         if S.limbs > 0:

@@ -10,7 +10,7 @@ from torch import nn
 
 from byte_spectral import choose
 from byte_spectral.checks import bytes_of, lengths_of
-from byte_spectral.functional import Backend, encode, encode_taps, layer, project
+from byte_spectral.functional import Backend, encode, project
 from byte_spectral.spec import make_spec
 from byte_spectral.taps import dft_taps, window_tensor
 
@@ -93,15 +93,11 @@ class ByteSpectral(nn.Module):
     def _run(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int) -> torch.Tensor:
         """For checked bytes, the first `skip` of each row being history."""
         spec, linear = self.spec, self.projection
-        table = None if self.embedding is None else self.embedding.weight
-        if self.learnable == "taps":
-            found = encode_taps(x, self.taps, spec, self.dtype, lengths, self.backend)
-            if linear is None:
-                return found
-            return layer(x, found, linear.weight, linear.bias, table, self.gated)
+        window = self.taps if self.learnable == "taps" else self.window
         if linear is None:
-            return encode(x, spec, self.window, self.dtype, lengths, self.backend, skip)
-        return project(x, spec, linear.weight, linear.bias, table, self.gated, self.window, lengths,
+            return encode(x, spec, window, self.dtype, lengths, self.backend, skip)
+        table = None if self.embedding is None else self.embedding.weight
+        return project(x, spec, linear.weight, linear.bias, table, self.gated, window, lengths,
                        self.backend, skip)  # fmt: skip
 
     def stream(

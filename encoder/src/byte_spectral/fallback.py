@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 
 import torch
 
@@ -23,64 +22,38 @@ def encode(
     dtype: torch.dtype,
     lengths: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Windowed frames through rfft, or through the DFT matrix where rfft is another function."""
-    work = _work_dtype(dtype)
-    if spec.N < spec.W or spec.K > spec.N // 2 + 1:  # rfft would cut the frame or lack bins
-        return encode_taps(x, dft_taps(spec, window), spec, dtype, lengths)
-    if not x.numel():
-        return x.new_zeros((*x.shape, spec.features), dtype=dtype)
-    w = window_tensor(window, spec.W).to(x.device)
-    w = (w * gain(w)).to(work)
+    """Windowed frames through rfft, or frames times taps where rfft would cut or lack something.
+
+    window: its name, its values (W,), or taps (W, 2K). Positions go in blocks of bounded memory,
+    unless a gradient keeps everything anyway.
+    """
+    work = torch.float64 if dtype == torch.float64 else torch.float32
+    given = isinstance(window, torch.Tensor) and window.dim() == 2
+    if given or spec.N < spec.W or spec.K > spec.N // 2 + 1:
+        w = window if given else dft_taps(spec, window)
+        w = w.to(x.device, work)  # type: ignore[union-attr]
+    else:
+        if not x.numel():
+            return x.new_zeros((*x.shape, spec.features), dtype=dtype)
+        w = window_tensor(window, spec.W).to(x.device)
+        w = (w * gain(w)).to(work)
 
     def spectrum(block: torch.Tensor) -> torch.Tensor:
+        if w.dim() == 2:
+            return block @ w
         bins = torch.fft.rfft(block * w, n=spec.N)[..., : spec.K]
         return torch.cat([bins.real, bins.imag], dim=-1)
 
-    return _blocks(x, spec, lengths, dtype, spectrum, track=w.requires_grad)
-
-
-def encode_taps(
-    x: torch.Tensor,
-    taps: torch.Tensor,
-    spec: Spec,
-    dtype: torch.dtype,
-    lengths: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """Frames (newest byte first) @ taps (W, 2K)."""
-    matrix = taps.to(x.device, _work_dtype(dtype))
-
-    def spectrum(block: torch.Tensor) -> torch.Tensor:
-        return block @ matrix
-
-    return _blocks(x, spec, lengths, dtype, spectrum, track=matrix.requires_grad)
-
-
-def _work_dtype(dtype: torch.dtype) -> torch.dtype:
-    return torch.float64 if dtype == torch.float64 else torch.float32
-
-
-def _whole_products(device: torch.device) -> AbstractContextManager[object]:
-    """No autocast: the features would have the error of half precision, as no kernel's have."""
-    if choose.has_autocast(device):
-        return torch.autocast(device.type, enabled=False)
-    return nullcontext()
-
-
-def _blocks(
-    x: torch.Tensor,
-    spec: Spec,
-    lengths: torch.Tensor | None,
-    dtype: torch.dtype,
-    spectrum: Callable[[torch.Tensor], torch.Tensor],
-    *,
-    track: bool,
-) -> torch.Tensor:
-    """Positions in blocks of bounded memory, unless a gradient keeps everything anyway."""
     framed = frames(x, spec, lengths)
     step = max(1, BLOCK // max(1, x.shape[0] * max(spec.W, spec.N)))
-    whole = track or step >= x.shape[1]  # not split at all: torch.export would ask how many parts
-    work = _work_dtype(dtype)
-    with _whole_products(x.device):
+    # not split at all where it need not be: torch.export would ask how many parts
+    whole = w.requires_grad or step >= x.shape[1]
+    # no autocast: the features would have the error of half precision, as no kernel's have
+    device = x.device
+    whole_products = (
+        torch.autocast(device.type, enabled=False) if choose.has_autocast(device) else nullcontext()
+    )
+    with whole_products:
         found = [
             select(spectrum(block.to(work)), spec.parts).to(dtype)
             for block in ([framed] if whole else framed.split(step, dim=1))

@@ -67,7 +67,7 @@ def byte_spectral(
             spec, dtype, x.device, window, False, size
         )
         return form(x, packed)
-    return encode(x, spec, window, dtype, lengths_of(lengths, x), backend)
+    return encode(x, spec, _checked(window, W), dtype, lengths_of(lengths, x), backend)
 
 
 def encode(
@@ -79,15 +79,25 @@ def encode(
     backend: str,
     skip: int = 0,
 ) -> torch.Tensor:
-    """Features of checked bytes, the first `skip` of each row being history."""
-    if not isinstance(window, str):
-        taps = dft_taps(spec, window_tensor(window, spec.W).to(x.device))
-        return encode_taps(x, taps, spec, dtype, lengths, backend)[:, skip:]
-    window_values(window, 1)  # raises for a name that there is not
+    """Features of checked bytes, the first `skip` of each row being history.
+
+    window: its name, its values (W,), or taps (W, 2K).
+    """
     if not choose.use_triton(x.device, backend, dtype):
         return fallback.encode(x, spec, window, dtype, lengths)[:, skip:]
-    return ops.encode(x, lengths, spec.W, spec.K, spec.N, spec.parts, window, spec.causal,
-                      spec.precision, dtype, skip)  # fmt: skip
+    if isinstance(window, str):
+        return ops.encode(x, lengths, spec.text, window, dtype, skip)
+    taps = window if window.dim() == 2 else dft_taps(spec, window.to(x.device))
+    taps = taps.to(x.device, torch.float32).contiguous()
+    return ops.taps_forward(x, taps, lengths, spec.text, dtype)[:, skip:]
+
+
+def _checked(window: str | torch.Tensor, W: int) -> str | torch.Tensor:
+    """A name that there is, or values (W,)."""
+    if not isinstance(window, str):
+        return window_tensor(window, W)
+    window_values(window, 1)  # raises
+    return window
 
 
 def _plain_bytes(x: torch.Tensor) -> bool:
@@ -121,23 +131,7 @@ def byte_spectral_taps(
     W, K = taps_shape(taps)
     spec = make_spec(W, K, None, parts, causal, precision)
     x = bytes_of(x)
-    return encode_taps(x, taps, spec, dtype, lengths_of(lengths, x), backend)
-
-
-def encode_taps(
-    x: torch.Tensor,
-    taps: torch.Tensor,
-    spec: Spec,
-    dtype: torch.dtype,
-    lengths: torch.Tensor | None,
-    backend: str,
-) -> torch.Tensor:
-    if not choose.use_triton(x.device, backend, dtype):
-        return fallback.encode_taps(x, taps, spec, dtype, lengths)
-    return ops.taps_forward(
-        x, taps.to(x.device, torch.float32).contiguous(), lengths, spec.parts, spec.causal,
-        spec.precision, dtype,
-    )  # fmt: skip
+    return encode(x, spec, taps, dtype, lengths_of(lengths, x), backend)
 
 
 def byte_spectral_linear(
@@ -177,6 +171,7 @@ def byte_spectral_linear(
     if gated and embedding is None:
         raise ValueError("gated needs an embedding, whose rows the gate is for")
     spec = make_spec(**{"precision": "fast", **transform, "K": bins})
+    window = _checked(window, spec.W)
     return project(x, spec, weight, bias, embedding, gated, window, lengths, backend)
 
 
@@ -192,7 +187,7 @@ def project(
     backend: str,
     skip: int = 0,
 ) -> torch.Tensor:
-    """The layer behind features of checked bytes, in one kernel where there is one for it."""
+    """The layer behind what `encode` makes, in one kernel where there is one for it."""
     weight = weight.to(choose.autocast_type(x.device) or weight.dtype)
     bias = None if bias is None else bias.to(weight.dtype)
     embedding = None if embedding is None else embedding.to(weight.dtype)
@@ -203,25 +198,10 @@ def project(
         and choose.use_triton(x.device, backend, weight.dtype)
     )
     if fused:
-        return ops.linear(x, weight, bias, embedding, lengths, spec.W, spec.N, spec.parts, window,
-                          spec.causal, spec.precision, skip, gated)  # fmt: skip
+        return ops.linear(x, weight, bias, embedding, lengths, spec.text, window, skip, gated)
     features = encode(x, spec, window, weight.dtype, lengths, backend, skip)
-    return layer(x[:, skip:], features, weight, bias, embedding, gated)
-
-
-def layer(
-    x: torch.Tensor,
-    features: torch.Tensor,
-    weight: torch.Tensor,
-    bias: torch.Tensor | None,
-    embedding: torch.Tensor | None,
-    gated: bool,
-) -> torch.Tensor:
-    """The same in PyTorch: a linear layer, and an embedding that it is added to or gates."""
-    if choose.autocast_type(features.device) is None:
-        features = features.to(weight.dtype)
     out = torch.nn.functional.linear(features, weight, bias)
     if embedding is None:
         return out
-    rows = torch.nn.functional.embedding(x.long(), embedding).to(out.dtype)
+    rows = torch.nn.functional.embedding(x[:, skip:].long(), embedding)
     return rows * out.sigmoid() if gated else rows + out

@@ -17,6 +17,7 @@ from byte_spectral.hopper import (
     UNROLLED,
     all_come,
     copy_taps,
+    frame_of,
     mbarriers,
     placed,
     product_layout,
@@ -26,7 +27,6 @@ from byte_spectral.hopper import (
     spectrum,
     store_layout,
 )
-from byte_spectral.hopper_frame import frame_of
 
 
 @gluon.constexpr_function

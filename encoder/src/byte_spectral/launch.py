@@ -127,7 +127,7 @@ class Form:
         plan, spec = self.plan, self.spec
         names = ("bm", "be", "bd", "warps", "stages", "cache", "splits")
         given = {name: plan[name] for name in names if name in plan}
-        given |= {"bk": min(self.rows, plan.get("bk", self.rows)), "early": bool(plan.get("pdl"))}
+        given |= {"bk": min(self.rows, plan.get("bk", self.rows)), "early": int(plan.get("pdl", 0))}
         return Dense(
             W=spec.W, K=spec.K, parts=spec.parts, shift=spec.shift, rows=self.rows, bins=bins,
             limbs=self.limbs, scale=self.shift, factor=1 / self.factor, width=self.width,

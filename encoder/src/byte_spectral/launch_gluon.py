@@ -141,8 +141,7 @@ class Walking(Form):
             steps=steps, rows=plan["chunks"], bins=plan["be"],
             padded=cdiv(spec.K, plan["be"]) * plan["be"], turns=min(plan["turns"], steps),
             limbs=self.limbs, byte_limbs=plan["byte_limbs"], scale=self.shift,
-            gain=pack.step_gain(spec, window), lengths=False, even=False,
-            early=int(plan.get("pdl", 0)),
+            gain=pack.step_gain(spec, window), early=int(plan.get("pdl", 0)),
         )  # fmt: skip
         operands = zip(("taps", "table", "turn", "ramp"), pack.walking(self.record, spec.N),
                        strict=True)  # fmt: skip
@@ -150,7 +149,7 @@ class Walking(Form):
         self.caller = Caller(walk.walk, **options(plan))
 
     def launch(
-        self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int, layer: dict[str, Any]
+        self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int, *_: object
     ) -> Launch:
         record = self.record
         _, R, T = rows_and_bytes(x, skip)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch.library import custom_op
 
 from byte_spectral import choose
 from byte_spectral.definition import before_select
-from byte_spectral.spec import make_spec
+from byte_spectral.spec import spec_of
 
 
 def operator(fake: Callable[..., torch.Tensor], keep: Any = None, backward: Any = None) -> Any:
@@ -30,79 +31,71 @@ def _empty(x: torch.Tensor, features: int, dtype: torch.dtype, skip: int = 0) ->
     return x.new_empty((x.shape[0], x.shape[1] - skip, features), dtype=dtype)
 
 
-@operator(lambda x, lengths, W, K, N, parts, window, causal, precision, dtype, skip:
-          _empty(x, 2 * K if parts == "reim" else K, dtype, skip))  # fmt: skip
+@operator(
+    lambda x, _, transform, __, dtype, skip: _empty(x, spec_of(transform).features, dtype, skip)
+)
 def encode(
     x: torch.Tensor,
     lengths: torch.Tensor | None,
-    W: int,
-    K: int,
-    N: int,
-    parts: str,
+    transform: str,
     window: str,
-    causal: bool,
-    precision: str,
     dtype: torch.dtype,
     skip: int,
 ) -> torch.Tensor:
     """Features of a named window; the first `skip` bytes of each row are history."""
-    spec, size = make_spec(W, K, N, parts, causal, precision), choose.size_of(x, K)
+    spec = spec_of(transform)
+    size = choose.size_of(x, spec.K)
     form, packed = choose.prepared(spec, dtype, x.device, window, lengths is not None, size)
     return form(x, packed, lengths, skip)
 
 
-@operator(lambda upstream, x, taps, *_: torch.empty_like(taps))
+@operator(lambda _, __, taps, *___: torch.empty_like(taps))
 def taps_backward(
     upstream: torch.Tensor,
     x: torch.Tensor,
     taps: torch.Tensor,
     lengths: torch.Tensor | None,
-    parts: str,
-    causal: bool,
-    precision: str,
+    transform: str,
 ) -> torch.Tensor:
     """d loss / d taps; the same bits at every call."""
-    spec = make_spec(taps.shape[0], taps.shape[1] // 2, None, parts, causal, precision)
+    spec = spec_of(transform)
     form = choose.gradient(spec, x.device)
     if not x.numel():
         return torch.zeros_like(taps)
     if not form.recomputes:  # long windows: the spectrum once more, then the linear gradient
-        linear = make_spec(spec.W, spec.K, None, "reim", causal, precision)
-        spectrum = taps_forward(x, taps, lengths, "reim", causal, precision, torch.float32)
-        upstream = before_select(spectrum, upstream.float(), parts)
+        linear = dataclasses.replace(spec, parts="reim")
+        spectrum = taps_forward(x, taps, lengths, linear.text, torch.float32)
+        upstream = before_select(spectrum, upstream.float(), spec.parts)
         form = choose.gradient(linear, x.device)
     return form.gradient(x, taps, upstream.contiguous(), lengths)
 
 
 def _keep_taps(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    x, taps, lengths, *ctx.kind, _ = inputs
-    ctx.save_for_backward(x, taps, lengths)
+    *tensors, ctx.transform, _ = inputs
+    ctx.save_for_backward(*tensors)
 
 
 def _back_to_taps(ctx: Any, upstream: torch.Tensor) -> tuple[Any, ...]:
-    return None, taps_backward(upstream, *ctx.saved_tensors, *ctx.kind), *[None] * 5
+    return None, taps_backward(upstream, *ctx.saved_tensors, ctx.transform), None, None, None
 
 
-@operator(lambda x, taps, lengths, parts, causal, precision, dtype:
-          _empty(x, taps.shape[1] // (1 if parts == "reim" else 2), dtype),
+@operator(lambda x, _, __, transform, dtype: _empty(x, spec_of(transform).features, dtype),
           _keep_taps, _back_to_taps)  # fmt: skip
 def taps_forward(
     x: torch.Tensor,
     taps: torch.Tensor,
     lengths: torch.Tensor | None,
-    parts: str,
-    causal: bool,
-    precision: str,
+    transform: str,
     dtype: torch.dtype,
 ) -> torch.Tensor:
-    """Features by any taps (W, 2K) fp32."""
-    spec = make_spec(taps.shape[0], taps.shape[1] // 2, None, parts, causal, precision)
+    """Features by any taps (W, 2K) fp32; N of the transform plays no part."""
+    spec = spec_of(transform)
     size = choose.size_of(x, spec.K)
     form = choose.form(spec, dtype, x.device, None, lengths is not None, size)
     return form(x, form.pack(taps), lengths)
 
 
-@operator(lambda x, upstream: upstream.new_empty((256, upstream.shape[1])))
+@operator(lambda _, upstream: upstream.new_empty((256, upstream.shape[1])))
 def table_backward(x: torch.Tensor, upstream: torch.Tensor) -> torch.Tensor:
     """Sums (256, D) of the upstream's rows (B*T, D) by their byte; the same bits at every call."""
     if not x.numel():
@@ -111,17 +104,16 @@ def table_backward(x: torch.Tensor, upstream: torch.Tensor) -> torch.Tensor:
 
 
 def _keep_layer(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    *tensors, ctx.transform, ctx.skip, ctx.gated = *inputs[:5], inputs[5:11], *inputs[11:]
+    *tensors, ctx.transform, ctx.window, ctx.skip, ctx.gated = inputs
     ctx.save_for_backward(*tensors)
 
 
 def _back_to_layer(ctx: Any, upstream: torch.Tensor) -> tuple[Any, ...]:
     """The features are computed again: writing them is dearer than the product."""
     x, weight, bias, table, lengths = ctx.saved_tensors
-    W, N, *rest = ctx.transform
     own = x[:, ctx.skip :]
-    features = encode(x, lengths, W, weight.shape[1], N, *rest, weight.dtype, ctx.skip)
-    features, flat = features.flatten(0, 1), upstream.flatten(0, 1)
+    features = encode(x, lengths, ctx.transform, ctx.window, weight.dtype, ctx.skip).flatten(0, 1)
+    flat = upstream.flatten(0, 1)
     d_table = None
     if ctx.gated:
         gate = torch.nn.functional.linear(features, weight, bias).sigmoid()
@@ -130,11 +122,10 @@ def _back_to_layer(ctx: Any, upstream: torch.Tensor) -> tuple[Any, ...]:
     elif table is not None:
         d_table = table_backward(own, flat)
     d_bias = None if bias is None else flat.sum(0)
-    return None, flat.T @ features, d_bias, d_table, *[None] * 9
+    return None, flat.T @ features, d_bias, d_table, *[None] * 5
 
 
-@operator(lambda x, weight, bias, table, lengths, W, N, parts, window, causal, precision, skip,
-          gated: _empty(x, weight.shape[0], weight.dtype, skip),
+@operator(lambda x, weight, *rest: _empty(x, weight.shape[0], weight.dtype, rest[-2]),
           _keep_layer, _back_to_layer)  # fmt: skip
 def linear(
     x: torch.Tensor,
@@ -142,20 +133,17 @@ def linear(
     bias: torch.Tensor | None,
     table: torch.Tensor | None,
     lengths: torch.Tensor | None,
-    W: int,
-    N: int,
-    parts: str,
+    transform: str,
     window: str,
-    causal: bool,
-    precision: str,
     skip: int,
     gated: bool,
 ) -> torch.Tensor:
     """Features times weight^T (D, K) plus bias, in the type of the weight; the row of a table
     (256, D) for the position's byte is added or, gated, multiplied by the sigmoid of that."""
-    spec = make_spec(W, weight.shape[1], N, parts, causal, precision)
-    kind = (spec, weight.dtype, x.device, window, lengths is not None, 0, weight.shape[0], gated)
-    form, packed = choose.prepared(*kind)
+    of_layer = (weight.shape[0], gated)
+    form, packed = choose.prepared(
+        spec_of(transform), weight.dtype, x.device, window, lengths is not None, 0, *of_layer
+    )
     layer = {"weight": weight, "bias": bias, "table": table}
     layer = {name: None if each is None else each.contiguous() for name, each in layer.items()}
     return form(x, packed, lengths, skip, **layer)

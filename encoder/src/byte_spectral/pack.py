@@ -12,7 +12,7 @@ import torch
 
 from byte_spectral.records import Walk
 from byte_spectral.spec import Spec
-from byte_spectral.taps import dft_taps, gain, window_tensor
+from byte_spectral.taps import gain, window_tensor
 
 
 def shift_of(W: int) -> int:
@@ -45,20 +45,6 @@ def limbs(taps: torch.Tensor, count: int) -> list[torch.Tensor]:
         parts.append(taps.to(torch.float16))
         taps = taps - parts[-1].to(taps.dtype)
     return parts
-
-
-def worst_error(spec: Spec, window: str) -> float:
-    """A bound of |X' - X| / |X| (Frobenius, all bins of any bytes) that rounding the taps makes.
-
-    A frame s gives X = sC and X' = sC', so X' - X = X C^+ (C' - C) where C has full rank, which it
-    has for W < 2K. Magnitudes differ by no more than the numbers themselves. What adding up in
-    float32 does is not in it; that is about 3e-7.
-    """
-    taps = dft_taps(spec, window)
-    count = 1 if spec.precision == "fast" else 2
-    scale = headroom(spec, window) * 2.0 ** shift_of(spec.W) / 255
-    near = sum(part.double() for part in limbs(taps.float() * scale, count)) / scale
-    return float(torch.linalg.matrix_norm(torch.linalg.pinv(taps) @ (near - taps), 2))
 
 
 def step_gain(spec: Spec, window: str) -> float:

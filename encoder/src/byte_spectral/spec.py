@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Literal
 
@@ -41,6 +42,12 @@ class Spec:
     precision: Precision = "exact"
 
     @property
+    def text(self) -> str:
+        """All of it as words, for operators, whose arguments cannot be records; see `spec_of`."""
+        words = (self.W, self.K, self.N, self.parts, int(self.causal), self.precision)
+        return " ".join(map(str, words))
+
+    @property
     def features(self) -> int:
         """E, the size of the last axis of the output."""
         return 2 * self.K if self.parts == "reim" else self.K
@@ -77,6 +84,13 @@ def make_spec(
     if causal not in (True, False):
         raise TypeError(f"causal must be True or False, not {causal!r}")
     return Spec(W=W, K=K, N=period, parts=parts, causal=bool(causal), precision=precision)  # type: ignore[arg-type]
+
+
+@functools.lru_cache(maxsize=512)
+def spec_of(text: str) -> Spec:
+    """The inverse of `Spec.text`."""
+    W, K, N, parts, causal, precision = text.split()
+    return make_spec(int(W), int(K), int(N), parts, causal == "1", precision)
 
 
 def window_values(window: str, W: int) -> list[float]:

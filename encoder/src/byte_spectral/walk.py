@@ -1,4 +1,4 @@
-"""The walk: windows of any length at one cost, in one kernel for sm_80 and later. See docs/window.md.
+"""The walk: windows of any length at one cost, for sm_80 and later. See docs/window.md.
 
 A "tail" window is (1 + cos(pi m / W))/2, so with d = pi/W a position is three sums of plain
 exponentials of the bytes s[j] of the window, j counted from the start of a chunk of positions:
@@ -7,8 +7,8 @@ exponentials of the bytes s[j] of the window, j counted from the start of a chun
 
 and |X| at the chunk's position n is |P + cos(dn) C + sin(dn) S| / 2. From n-1 to n the byte s[n]
 comes, with cos(dn) and sin(dn), and s[n-W] leaves, with -cos(dn), -sin(dn) and its phase turned by
-e^{-iwW}. "rect" is P alone. A program has a segment of chunks side by side, and walks through all of
-them at once; its sums and its moves stay on chip.
+e^{-iwW}. "rect" is P alone. A program has a segment of chunks side by side, and walks through all
+of them at once; its sums and its moves stay on chip.
 
 Tensor cores make a block's sum at w from its bytes, and those at w+d and w-d from the bytes times
 cos and sin, so that one table of exponentials serves all three. In the diagonal form (P, C + iS,
@@ -44,6 +44,18 @@ def sin(n, W):
 @gluon.constexpr_function
 def log2(n):
     return n.bit_length() - 1
+
+
+@gluon.jit
+def _times(a, b):
+    """The product of complex numbers, pairs of re and im."""
+    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
+
+
+@gluon.jit
+def _add(total, factor, a):
+    """total + factor * a, the factor real."""
+    return total[0] + factor * a[0], total[1] + factor * a[1]
 
 
 @gluon.jit
@@ -105,9 +117,9 @@ def _put_moves(row, moves, first, end, S: gl.constexpr, flat: gl.constexpr):
 
 
 @gluon.jit
-def _block_sums(row, first, oldest, end, cos, sin, left, taps, S: gl.constexpr,
-                mma: gl.constexpr, flat: gl.constexpr, columns: gl.constexpr):  # fmt: skip
-    """re, im of the blocks' sums at w, w-d, w+d, w-d as columns 4k .. 4k + 3, a column a thread;
+def _block_sums(row, first, oldest, end, ramp, left, taps, S: gl.constexpr, mma: gl.constexpr,
+                flat: gl.constexpr, columns: gl.constexpr):  # fmt: skip
+    """re, im of each block's sums at w, w-d, w+d, w-d as columns 4k .. 4k + 3, a column a thread;
     phases from the block's end."""
     one: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
     two: gl.constexpr = gl.DotOperandLayout(1, mma, 2)
@@ -116,8 +128,8 @@ def _block_sums(row, first, oldest, end, cos, sin, left, taps, S: gl.constexpr,
     WIDTH: gl.constexpr = 2 * S.bins
     byte, here = _bytes(row, first, oldest, end, S, flat)
     u = gl.where(here, byte * (2.0 ** (1 - S.scale)) - 255.0 * 2.0**-S.scale, 0.0)
-    a = u * cos
-    b = u * sin
+    a = u * ramp[0]
+    b = u * ramp[1]
     high_a = a.to(gl.float16)
     high_b = b.to(gl.float16)
     left.index(0).store(u.to(gl.float16))
@@ -146,17 +158,10 @@ def _block_sums(row, first, oldest, end, cos, sin, left, taps, S: gl.constexpr,
     less_im = c_im - s_re
     re = gl.join(gl.join(p_re, more_re), gl.join(less_re, less_re)).reshape([S.rows, 4 * S.bins])
     im = gl.join(gl.join(p_im, more_im), gl.join(less_im, less_im)).reshape([S.rows, 4 * S.bins])
-    return gl.convert_layout(re, columns), gl.convert_layout(im, columns)
-
-
-@gluon.jit
-def _after(re, im, sums_re, sums_im, z_re, z_im, ROWS: gl.constexpr):
-    """The sum after ROWS blocks more: a factor and a block at a time."""
-    for c in gl.static_range(ROWS):
-        new_re = re * z_re - im * z_im + sums_re[c]
-        im = re * z_im + im * z_re + sums_im[c]
-        re = new_re
-    return re, im
+    blocks: gl.constexpr = gl.SliceLayout(0, columns)
+    LOG: gl.constexpr = log2(S.rows)
+    re = rows_of(gl.convert_layout(re, columns), ROWS, 4 * S.bins, LOG, blocks)
+    return re, rows_of(gl.convert_layout(im, columns), ROWS, 4 * S.bins, LOG, blocks)
 
 
 @gluon.jit
@@ -166,87 +171,67 @@ def _unjoined(v, S: gl.constexpr, wide: gl.constexpr, main: gl.constexpr):
     first, second = gl.split(four)
     p, more = gl.split(first)
     less, _ = gl.split(second)
-    p = gl.convert_layout(p, main)
-    return p, gl.convert_layout(more, main), gl.convert_layout(less, main)
+    more = gl.convert_layout(more, main)
+    return gl.convert_layout(p, main), more, gl.convert_layout(less, main)
 
 
 @gluon.jit
-def _starts(row, taps, left, z_re, z_im, away_re, away_im, cos, sin, first, end, S: gl.constexpr,
-            mma: gl.constexpr, flat: gl.constexpr, columns: gl.constexpr, wide: gl.constexpr,
+def _starts(row, taps, left, z, away, ramp, first, end, S: gl.constexpr, mma: gl.constexpr,
+            flat: gl.constexpr, columns: gl.constexpr, wide: gl.constexpr,
             main: gl.constexpr):  # fmt: skip
-    """P, C, S (re and im; rows, bins) of the windows that end just before each chunk.
+    """P, C, S (pairs; rows, bins) of the windows that end just before each chunk.
 
     No sum holds a byte of its chunk or a later one, not even for a moment: that would show in the
     last bits. Where the window is at most ROWS whole blocks, blocks that leave are known by then.
     """
     ROWS: gl.constexpr = S.rows
     WIDTH: gl.constexpr = 4 * S.bins
-    LOG: gl.constexpr = log2(S.rows)
     LENGTH: gl.constexpr = S.rows * S.steps
     TILES: gl.constexpr = (S.W + LENGTH - 1) // LENGTH
     Q: gl.constexpr = S.W // S.steps
     KNOWN: gl.constexpr = S.W % S.steps == 0 and TILES == 1
-    one: gl.constexpr = gl.SliceLayout(0, columns)
-    n_re = z_re * 0.0
-    n_im = n_re
-    old_re = gl.zeros((ROWS, WIDTH), gl.float32, columns)
-    old_im = old_re
+    re = z[0] * 0.0
+    im = re
+    olds_re = (re,) * ROWS
+    olds_im = olds_re
     if first > 0:
         for tile in range(TILES):
-            old_re, old_im = _block_sums(row, first - (TILES - tile) * LENGTH, first - S.W, end,
-                                         cos, sin, left, taps, S, mma, flat, columns)  # fmt: skip
-            n_re, n_im = _after(n_re, n_im, rows_of(old_re, ROWS, WIDTH, LOG, one),
-                                rows_of(old_im, ROWS, WIDTH, LOG, one), z_re, z_im,
-                                ROWS)  # fmt: skip
-        if not KNOWN:
-            old_re, old_im = _block_sums(row, first - S.W, 0, end, cos, sin, left, taps, S, mma,
-                                         flat, columns)  # fmt: skip
-    elif not KNOWN and LENGTH > S.W:
-        old_re, old_im = _block_sums(row, first - S.W, 0, end, cos, sin, left, taps, S, mma, flat,
-                                     columns)  # fmt: skip
-    re, im = _block_sums(row, first, 0, end, cos, sin, left, taps, S, mma, flat, columns)
-    olds_re = rows_of(old_re, ROWS, WIDTH, LOG, one)
-    olds_im = rows_of(old_im, ROWS, WIDTH, LOG, one)
-    news_re = rows_of(re, ROWS, WIDTH, LOG, one)
-    news_im = rows_of(im, ROWS, WIDTH, LOG, one)
-    found_re = (n_re,)
-    found_im = (n_im,)
+            olds_re, olds_im = _block_sums(row, first - (TILES - tile) * LENGTH, first - S.W, end,
+                                           ramp, left, taps, S, mma, flat, columns)  # fmt: skip
+            for c in gl.static_range(ROWS):
+                re, im = _times((re, im), z)
+                re += olds_re[c]
+                im += olds_im[c]
+    if not KNOWN:  # noqa: SIM102 - the one is known when compiling
+        if (first > 0) | (LENGTH > S.W):
+            olds_re, olds_im = _block_sums(row, first - S.W, 0, end, ramp, left, taps, S, mma, flat,
+                                           columns)  # fmt: skip
+    news_re, news_im = _block_sums(row, first, 0, end, ramp, left, taps, S, mma, flat, columns)
+    found_re = (re,)
+    found_im = (im,)
     for c in gl.static_range(ROWS - 1):
         if KNOWN and c >= Q:
-            gone_re = news_re[c - Q]
-            gone_im = news_im[c - Q]
+            gone = (news_re[c - Q], news_im[c - Q])
         else:
-            gone_re = olds_re[c + (ROWS - Q if KNOWN else 0)]
-            gone_im = olds_im[c + (ROWS - Q if KNOWN else 0)]
-        new_re = n_re * z_re - n_im * z_im + news_re[c]
-        n_im = n_re * z_im + n_im * z_re + news_im[c]
-        n_re = new_re - (gone_re * away_re - gone_im * away_im)
-        n_im = n_im - (gone_re * away_im + gone_im * away_re)
-        found_re += (n_re,)
-        found_im += (n_im,)
-    p_re, more_re, less_re = _unjoined(_stack(found_re, ROWS, WIDTH, LOG), S, wide, main)
-    p_im, more_im, less_im = _unjoined(_stack(found_im, ROWS, WIDTH, LOG), S, wide, main)
-    c_re = 0.5 * (more_re + less_re)
-    c_im = 0.5 * (more_im + less_im)
-    s_re = 0.5 * (more_im - less_im)
-    s_im = 0.5 * (less_re - more_re)
-    return p_re, p_im, c_re, c_im, s_re, s_im
+            gone = (olds_re[c + (ROWS - Q if KNOWN else 0)],
+                    olds_im[c + (ROWS - Q if KNOWN else 0)])  # fmt: skip
+        gone_re, gone_im = _times(gone, away)
+        re, im = _times((re, im), z)
+        re = re + news_re[c] - gone_re
+        im = im + news_im[c] - gone_im
+        found_re += (re,)
+        found_im += (im,)
+    p_re, more_re, less_re = _unjoined(_stack(found_re, ROWS, WIDTH, log2(ROWS)), S, wide, main)
+    p_im, more_im, less_im = _unjoined(_stack(found_im, ROWS, WIDTH, log2(ROWS)), S, wide, main)
+    c = (0.5 * (more_re + less_re), 0.5 * (more_im + less_im))
+    return (p_re, p_im), c, (0.5 * (more_im - less_im), 0.5 * (less_re - more_re))
 
 
 @gluon.jit
-def _turned(re, im, cos, sin):
-    return re * cos - im * sin, re * sin + im * cos
-
-
-@gluon.jit
-def _put(to, re, im, e_re, e_im, inside, live, S: gl.constexpr):
+def _put(to, x, e, inside, live, S: gl.constexpr):
     """The parts at a position of each chunk; e^{iwr} is the phase to take off again."""
-    PARTS: gl.constexpr = S.parts
-    COUNT: gl.constexpr = 2 if PARTS == "reim" else 1
-    if PARTS == "reim":
-        values = (re * e_re + im * e_im, im * e_re - re * e_im)
-    else:
-        values = (select_parts(re, im, S),)
+    COUNT: gl.constexpr = 2 if S.parts == "reim" else 1
+    values = _times(x, (e[0], -e[1])) if S.parts == "reim" else (select_parts(x[0], x[1], S),)
     for i in gl.static_range(COUNT):
         value = values[i]
         if S.lengths:
@@ -256,6 +241,19 @@ def _put(to, re, im, e_re, e_im, inside, live, S: gl.constexpr):
             gl.store(to + i * S.K, value, cache_modifier=".cs")
         else:
             gl.store(to + i * S.K, value, mask=inside, cache_modifier=".cs")
+
+
+@gluon.jit
+def _copy(taps, buffers, S: gl.constexpr, copied: gl.constexpr):
+    """Begin to copy the exponentials of a tile."""
+    WIDTH: gl.constexpr = 2 * S.bins
+    LIMBS: gl.constexpr = S.limbs
+    step = gl.arange(0, S.steps, layout=gl.SliceLayout(1, copied))
+    taps = taps + gl.expand_dims(step * WIDTH, 1)
+    taps = taps + gl.expand_dims(gl.arange(0, WIDTH, layout=gl.SliceLayout(0, copied)), 0)
+    for limb in gl.static_range(LIMBS):
+        async_copy.async_copy_global_to_shared(buffers.index(limb), taps + limb * S.steps * WIDTH)
+    async_copy.commit_group()
 
 
 # a length of 1 is a number like others: as a constant Triton 3.6 cannot compile it
@@ -274,7 +272,7 @@ def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S:
     TURNS: gl.constexpr = S.turns
     BLOCKS: gl.constexpr = S.steps // S.turns
     LIMBS: gl.constexpr = S.limbs
-    E: gl.constexpr = 2 * S.K if S.parts == "reim" else S.K
+    E: gl.constexpr = S.features
     PHASES: gl.constexpr = 4 * S.turns + 2 if S.sign == 0 else 2 * S.turns + 2
     warps: gl.constexpr = gl.num_warps()
     per: gl.constexpr = S.rows // warps
@@ -299,22 +297,12 @@ def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S:
     if S.early == 1:
         gdc_launch_dependents()
     tile = gl.program_id(1)
-    own = taps + tile * (LIMBS * S.steps * 2 * S.bins)
-    step_of = gl.arange(0, S.steps, layout=gl.SliceLayout(1, copied)) * (2 * S.bins)
-    own = own + gl.expand_dims(step_of, 1)
-    own = own + gl.expand_dims(gl.arange(0, 2 * S.bins, layout=gl.SliceLayout(0, copied)), 0)
-    for limb in gl.static_range(LIMBS):
-        async_copy.async_copy_global_to_shared(buffers.index(limb),
-                                               own + limb * (S.steps * 2 * S.bins))  # fmt: skip
-    async_copy.commit_group()
+    _copy(taps + tile * (LIMBS * S.steps * 2 * S.bins), buffers, S, copied)
     column = tile * (4 * S.bins) + gl.arange(0, 4 * S.bins, layout=gl.SliceLayout(0, columns))
-    z_re = gl.load(turn + column)
-    z_im = gl.load(turn + 4 * S.padded + column)
-    away_re = gl.load(turn + 8 * S.padded + column)
-    away_im = gl.load(turn + 12 * S.padded + column)
+    z = (gl.load(turn + column), gl.load(turn + 4 * S.padded + column))
+    away = (gl.load(turn + 8 * S.padded + column), gl.load(turn + 12 * S.padded + column))
     j = gl.arange(0, S.steps, layout=gl.SliceLayout(0, flat))
-    ramp_cos = gl.expand_dims(gl.load(ramp + j), 0)
-    ramp_sin = gl.expand_dims(gl.load(ramp + S.steps + j), 0)
+    ramps = (gl.expand_dims(gl.load(ramp + j), 0), gl.expand_dims(gl.load(ramp + S.steps + j), 0))
     if S.early > 0:  # constants were there before; only the bytes may be the last kernel's work
         gdc_wait()
     segments = (R + S.rows * S.steps - 1) // (S.rows * S.steps)
@@ -329,19 +317,18 @@ def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S:
     _put_moves(row, flat_moves, at, end, S, flat)
     async_copy.wait_group(0)
     thread_barrier()
-    p_re, p_im, c_re, c_im, s_re, s_im = _starts(
-        row, buffers, left, z_re, z_im, away_re, away_im, ramp_cos, ramp_sin, at, end, S, mma, flat,
-        columns, wide, main)  # fmt: skip
+    p, c, s = _starts(row, buffers, left, z, away, ramps, at, end, S, mma, flat, columns, wide,
+                      main)  # fmt: skip
     k = tile * S.bins + gl.arange(0, S.bins, layout=gl.SliceLayout(0, main))
     turns = ()
     for r in gl.static_range(PHASES):
         turns += (gl.expand_dims(gl.load(table + r * S.padded + k), 0),)
-    c = gl.arange(0, S.rows, layout=gl.SliceLayout(1, main))
-    t = gl.expand_dims(first + c * S.steps, 1)
+    chunk = gl.arange(0, S.rows, layout=gl.SliceLayout(1, main))
+    t = gl.expand_dims(first + chunk * S.steps, 1)
     good = gl.expand_dims(k < S.K, 0)
-    odd = gl.expand_dims(k % 2 == 1, 0) & gl.expand_dims(c >= 0, 1)
+    odd = gl.expand_dims(k % 2 == 1, 0) & gl.expand_dims(chunk >= 0, 1)
     to = out + (b.to(gl.int64) * R + first) * E
-    to = to + (gl.expand_dims(c * (S.steps * E), 1) + gl.expand_dims(k, 0))
+    to = to + (gl.expand_dims(chunk * (S.steps * E), 1) + gl.expand_dims(k, 0))
     thread_barrier()  # `moves` is written, under another shape
     for block in range(BLOCKS):
         if S.early == 2:  # noqa: SIM102 - the one is known when compiling
@@ -350,8 +337,7 @@ def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S:
         given = rows_of(moves.index(block).load(whole).permute([1, 0]), 2 * S.turns, S.rows,
                         log2(2 * S.turns), gl.SliceLayout(1, main))  # fmt: skip
         for r in gl.static_range(TURNS):
-            e_re = turns[2 * r]
-            e_im = turns[2 * r + 1]
+            e = (turns[2 * r], turns[2 * r + 1])
             new = gl.expand_dims(given[2 * r], 1)
             old = gl.expand_dims(given[2 * r + 1], 1)
             if S.sign > 0:  # their difference and their sum
@@ -359,39 +345,23 @@ def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S:
                     less = gl.where(odd, old, new)
                     old = gl.where(odd, new, old)
                     new = less
-                p_re += new * e_re
-                p_im += new * e_im
-                a_re = old * e_re
-                a_im = old * e_im
+                p = _add(p, new, e)
+                a = (old * e[0], old * e[1])
             else:
-                a_re = new * e_re
-                a_im = new * e_im
-                p_re += a_re
-                p_im += a_im
-                p_re -= old * turns[2 * (TURNS + 1 + r)]
-                p_im -= old * turns[2 * (TURNS + 1 + r) + 1]
-                a_re += old * turns[2 * (TURNS + 1 + r)]
-                a_im += old * turns[2 * (TURNS + 1 + r) + 1]
+                far = (turns[2 * (TURNS + 1 + r)], turns[2 * (TURNS + 1 + r) + 1])
+                a = (new * e[0], new * e[1])
+                p = _add((p[0] + a[0], p[1] + a[1]), -old, far)
+                a = _add(a, old, far)
+            x_n = p
             if S.tail:
-                c_re += cos(r, W) * a_re
-                c_im += cos(r, W) * a_im
-                s_re += sin(r, W) * a_re
-                s_im += sin(r, W) * a_im
-                x_re = p_re + cos(r, W) * c_re
-                x_im = p_im + cos(r, W) * c_im
-                x_re += sin(r, W) * s_re
-                x_im += sin(r, W) * s_im
-            else:
-                x_re = p_re
-                x_im = p_im
-            _put(to + r * E, x_re, x_im, e_re, e_im, (t + r < R) & good,
-                 (t + r + skip < end) & good, S)  # fmt: skip
+                c = _add(c, cos(r, W), a)
+                s = _add(s, sin(r, W), a)
+                x_n = _add(_add(p, cos(r, W), c), sin(r, W), s)
+            _put(to + r * E, x_n, e, (t + r < R) & good, (t + r + skip < end) & good, S)
         to = to + TURNS * E
         t = t + TURNS
-        q_re = cos(TURNS, W) * c_re + sin(TURNS, W) * s_re
-        q_im = cos(TURNS, W) * c_im + sin(TURNS, W) * s_im
-        s_re = cos(TURNS, W) * s_re - sin(TURNS, W) * c_re
-        s_im = cos(TURNS, W) * s_im - sin(TURNS, W) * c_im
-        c_re, c_im = _turned(q_re, q_im, turns[2 * TURNS], turns[2 * TURNS + 1])
-        s_re, s_im = _turned(s_re, s_im, turns[2 * TURNS], turns[2 * TURNS + 1])
-        p_re, p_im = _turned(p_re, p_im, turns[2 * TURNS], turns[2 * TURNS + 1])
+        further = (turns[2 * TURNS], turns[2 * TURNS + 1])
+        q = _add((cos(TURNS, W) * c[0], cos(TURNS, W) * c[1]), sin(TURNS, W), s)
+        s = _times(_add((cos(TURNS, W) * s[0], cos(TURNS, W) * s[1]), -sin(TURNS, W), c), further)
+        c = _times(q, further)
+        p = _times(p, further)

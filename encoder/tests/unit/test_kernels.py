@@ -155,7 +155,7 @@ def test_limbs_keep_what_the_modes_promise(W: int) -> None:
 def test_rounding_the_taps_is_bounded_for_all_bytes(parts: str) -> None:
     """The bound is reached by some numbers, and by no byte alone or repeated."""
     spec = make_spec(20, 16, None, parts, True, "fast")
-    bound = pack.worst_error(spec, "tail")
+    bound = packing.worst_error(spec, "tail")
     taps = dft_taps(spec)
     scale = pack.headroom(spec, "tail") * 2.0 ** pack.shift_of(20) / 255
     apart = (taps.float() * scale).half().double() / scale - taps
@@ -232,12 +232,12 @@ def test_operators_keep_their_word() -> None:
         warnings.simplefilter("ignore")
         torch.library.opcheck(
             ops.encode,
-            (x, None, 16, 4, 8, "mag", "tail", True, "exact", torch.float32, 0),
+            (x, None, "16 4 8 mag 1 exact", "tail", torch.float32, 0),
             test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
         )
         torch.library.opcheck(
             ops.taps_forward,
-            (x, taps, None, "reim", True, "exact", torch.float32),
+            (x, taps, None, "16 4 8 reim 1 exact", torch.float32),
             test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
         )
 

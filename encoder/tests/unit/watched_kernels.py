@@ -24,7 +24,6 @@ from triton.runtime import interpreter
 from byte_spectral import (
     choose,
     hopper,
-    hopper_frame,
     hopper_linear,
     launch,
     plans,
@@ -33,8 +32,8 @@ from byte_spectral import (
 from byte_spectral.caller import Caller, Launch
 
 MODULES = {
-    "encode": (hopper, hopper_frame),
-    "project": (hopper_linear, hopper, hopper_frame),
+    "encode": (hopper,),
+    "project": (hopper_linear, hopper),
     "walk": (walk, hopper),
 }
 
