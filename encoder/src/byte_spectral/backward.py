@@ -23,11 +23,11 @@ def _before_select(re, im, g, PARTS: tl.constexpr):
 
 
 @triton.jit
-def _add_product(turned, g, total):
-    """total += turned @ g; g as two bf16 limbs: the first is cut, not rounded, which is cheaper."""
+def _add_product(g, frame, total):
+    """total += g @ frame; g as two bf16 limbs: the first is cut, not rounded, which is cheaper."""
     high = (g.to(tl.uint32, bitcast=True) & 0xFFFF0000).to(tl.float32, bitcast=True)
-    total = tl.dot(turned, high.to(tl.bfloat16), total)
-    return tl.dot(turned, (g - high).to(tl.bfloat16), total)
+    total = tl.dot(high.to(tl.bfloat16), frame, total)
+    return tl.dot((g - high).to(tl.bfloat16), frame, total)
 
 
 @triton.jit
@@ -36,40 +36,42 @@ def gradient(x, taps, upstream, partial, lengths, M, R, length, stride_x, skip, 
 
     Split i takes the row tiles i, i+splits, .. in order, and `total` adds the splits in order, so
     that the result is the same every time. Re and Im are computed again rather than read, unless
-    parts is "reim"; that needs all taps at once (rows == bk), which stay on chip. The upstream
-    gradient goes to the tensor cores as two bf16 limbs; u is exact in bf16.
+    parts is "reim"; that needs all taps at once (rows == bk), which stay on chip. Bins are the rows
+    of both products, as in flash attention: what becomes of the first is the left operand of the
+    second where it stands. It goes to the tensor cores as two bf16 limbs; u is exact in bf16.
     """
     PARTS: tl.constexpr = S.parts
     STAGES: tl.constexpr = S.stages
+    ROWS: tl.constexpr = S.bm
     TAPS: tl.constexpr = S.bk
     BINS: tl.constexpr = S.be
     k = tl.program_id(1) * BINS + tl.arange(0, BINS)
     w0 = tl.program_id(2) * TAPS
-    d_re = tl.zeros((TAPS, BINS), tl.float32)
-    d_im = tl.zeros((TAPS, BINS), tl.float32)
+    d_re = tl.zeros((BINS, TAPS), tl.float32)
+    d_im = tl.zeros((BINS, TAPS), tl.float32)
     if PARTS != "reim":
-        tiles = tap_tiles(taps, k, S.rows, S.bins, S.limbs)
+        tiles = tap_tiles(taps, tl.arange(0, TAPS)[None, :], k[:, None], S)
     for tile in tl.range(tl.program_id(0), tl.cdiv(M, S.bm), S.splits, num_stages=STAGES):
         m, row, newest, end = rows_of(tile, lengths, M, R, length, stride_x, skip, S)
         frame = frame_of(x, row, newest, end, w0, S)
-        mask = (k < S.K)[None, :] & (m < M)[:, None]
-        at = upstream + m.to(tl.int64)[:, None] * S.features + k[None, :]
+        mask = (k < S.K)[:, None] & (m < M)[None, :]
+        at = upstream + m.to(tl.int64)[None, :] * S.features + k[:, None]
         d = tl.load(at, mask=mask, other=0).to(tl.float32)
         if PARTS == "reim":
             e = tl.load(at + S.K, mask=mask, other=0).to(tl.float32)
         else:
-            re, im = dot_tiles(frame, tiles, S.limbs)
+            zero = tl.zeros((BINS, ROWS), tl.float32)
+            re, im = dot_tiles(tl.trans(frame), tiles, zero, zero, S, True)
             d, e = _before_select(re, im, d, PARTS)
         if S.limbs > 0:
-            turned = tl.trans(frame.to(tl.bfloat16))
-            d_re = _add_product(turned, d, d_re)
-            d_im = _add_product(turned, e, d_im)
+            frame = frame.to(tl.bfloat16)
+            d_re = _add_product(d, frame, d_re)
+            d_im = _add_product(e, frame, d_im)
         else:
-            turned = tl.trans(frame)
-            d_re = tl.dot(turned, d, d_re, input_precision="ieee")
-            d_im = tl.dot(turned, e, d_im, input_precision="ieee")
+            d_re = tl.dot(d, frame, d_re, input_precision="ieee")
+            d_im = tl.dot(e, frame, d_im, input_precision="ieee")
     to = partial + tl.program_id(0).to(tl.int64) * (2 * S.rows * S.bins)
-    to += (w0 + tl.arange(0, TAPS))[:, None] * S.bins + k[None, :]
+    to += (w0 + tl.arange(0, TAPS))[None, :] * S.bins + k[:, None]
     tl.store(to, d_re)
     tl.store(to + S.rows * S.bins, d_im)
 

@@ -70,6 +70,8 @@ def bins_of(
     for name, tensor in (("weight", weight), ("bias", bias), ("embedding", embedding)):
         if tensor is not None and not isinstance(tensor, torch.Tensor):
             raise TypeError(f"{name} must be a tensor, not {type(tensor).__name__}")
+        if tensor is not None and tensor.device != x.device:
+            raise ValueError(f"{name} must be on {x.device}, where x is, not on {tensor.device}")
     if weight.dim() != 2 or (parts == "reim" and weight.shape[1] % 2):
         raise ValueError(f"weight must be (D, E), E even for reim; this is {tuple(weight.shape)}")
     if bias is not None and bias.shape != weight.shape[:1]:
@@ -81,9 +83,6 @@ def bins_of(
             f"embedding must be (256, {weight.shape[0]}), a row for each byte; "
             f"it is {tuple(embedding.shape)}"
         )
-    for name, tensor in (("weight", weight), ("bias", bias), ("embedding", embedding)):
-        if tensor is not None and tensor.device != x.device:
-            raise ValueError(f"{name} must be on {x.device}, where x is, not on {tensor.device}")
     return weight.shape[1] // (2 if parts == "reim" else 1)
 
 

@@ -105,6 +105,7 @@ def purpose(spec: Spec, dtype: torch.dtype, size: int) -> plans.Purpose:
         ("precision", spec.precision),
         ("bytes", dtype.itemsize),
         ("rows", pack.power_of_two(spec.W)),
+        ("whole", spec.W % 32 == 0),
         ("size", size),
     )
 

@@ -51,44 +51,29 @@ def select_parts(re, im, PARTS: tl.constexpr):
 
 
 @triton.jit
-def dot_taps(frame, taps, k, w0, re, im, S: tl.constexpr):
-    """re, im += frame @ taps[w0:w0+bk, bins k]; taps (limbs, rows, 2 bins), fp32 for no limbs."""
+def tap_tiles(taps, w, k, S: tl.constexpr):
+    """(re, im) of each limb at lags w and bins k, of taps (limbs, rows, 2 bins); fp32 for none."""
     LIMBS: tl.constexpr = S.limbs
-    at = taps + (w0 + tl.arange(0, S.bk))[:, None] * (2 * S.bins) + k[None, :]
-    if LIMBS == 0:
-        re = tl.dot(frame, tl.load(at), re, input_precision="ieee")
-        im = tl.dot(frame, tl.load(at + S.bins), im, input_precision="ieee")
-    else:
-        half = frame.to(tl.float16)
-        for limb in tl.static_range(LIMBS):
-            re = tl.dot(half, tl.load(at + limb * S.rows * 2 * S.bins), re)
-            im = tl.dot(half, tl.load(at + limb * S.rows * 2 * S.bins + S.bins), im)
-    return re, im
-
-
-@triton.jit
-def tap_tiles(taps, k, WP: tl.constexpr, KP: tl.constexpr, LIMBS: tl.constexpr):
-    """(re, im) of each limb, (WP, BE), to be multiplied more than once; see `dot_taps`."""
-    at = taps + tl.arange(0, WP)[:, None] * (2 * KP) + k[None, :]
+    at = taps + w * (2 * S.bins) + k
     found = ()
     for limb in tl.static_range(LIMBS if LIMBS > 0 else 1):
-        found += (tl.load(at + limb * WP * 2 * KP), tl.load(at + limb * WP * 2 * KP + KP))
+        first = at + limb * S.rows * 2 * S.bins
+        found += (tl.load(first), tl.load(first + S.bins))
     return found
 
 
 @triton.jit
-def dot_tiles(frame, tiles, LIMBS: tl.constexpr):
-    """frame @ the taps of `tap_tiles`: re, im."""
-    re = tl.zeros((frame.shape[0], tiles[0].shape[1]), tl.float32)
-    im = tl.zeros((frame.shape[0], tiles[0].shape[1]), tl.float32)
-    if LIMBS == 0:
-        re = tl.dot(frame, tiles[0], re, input_precision="ieee")
-        im = tl.dot(frame, tiles[1], im, input_precision="ieee")
-    else:
-        half = frame.to(tl.float16)
-        for limb in tl.static_range(LIMBS):
-            re = tl.dot(half, tiles[2 * limb], re)
-            im = tl.dot(half, tiles[2 * limb + 1], im)
+def dot_tiles(frame, tiles, re, im, S: tl.constexpr, TURNED: tl.constexpr):
+    """re, im += frame @ the taps of `tap_tiles`, or, turned, these @ the frame."""
+    LIMBS: tl.constexpr = S.limbs
+    frame = frame.to(tiles[0].dtype)
+    for limb in tl.static_range(LIMBS if LIMBS > 0 else 1):
+        if TURNED:
+            re = tl.dot(tiles[2 * limb], frame, re, input_precision="ieee")
+            im = tl.dot(tiles[2 * limb + 1], frame, im, input_precision="ieee")
+        else:
+            re = tl.dot(frame, tiles[2 * limb], re, input_precision="ieee")
+            im = tl.dot(frame, tiles[2 * limb + 1], im, input_precision="ieee")
     return re, im
 
 
@@ -112,12 +97,13 @@ def features(x, taps, frame, row, newest, end, k, S: tl.constexpr):
     BINS: tl.constexpr = S.be
     re = tl.zeros((ROWS, BINS), tl.float32)
     im = tl.zeros((ROWS, BINS), tl.float32)
+    w = tl.arange(0, S.bk)[:, None]
     if S.rows == S.bk:
-        re, im = dot_taps(frame, taps, k, 0, re, im, S)
+        re, im = dot_tiles(frame, tap_tiles(taps, w, k[None, :], S), re, im, S, False)
     else:
         for w0 in range(0, S.rows, S.bk):
             part = frame_of(x, row, newest, end, w0, S)
-            re, im = dot_taps(part, taps, k, w0, re, im, S)
+            re, im = dot_tiles(part, tap_tiles(taps, w0 + w, k[None, :], S), re, im, S, False)
     if PARTS == "reim":
         return re * S.factor, im * S.factor
     value = select_parts(re, im, PARTS)

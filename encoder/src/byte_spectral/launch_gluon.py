@@ -16,6 +16,7 @@ from byte_spectral.launch import Form, cdiv, options, rows_and_bytes
 from byte_spectral.plans import Plan
 from byte_spectral.records import Walk
 from byte_spectral.spec import Spec
+from byte_spectral.taps import gain, window_tensor
 
 LONGEST = 64  # positions of a chunk of a walk
 LARGEST_BOX = 256  # rows that one bulk copy moves
@@ -141,7 +142,8 @@ class Walking(Form):
             steps=steps, rows=plan["chunks"], bins=plan["be"],
             padded=cdiv(spec.K, plan["be"]) * plan["be"], turns=min(plan["turns"], steps),
             limbs=self.limbs, byte_limbs=plan["byte_limbs"], scale=self.shift,
-            gain=pack.step_gain(spec, window), early=int(plan.get("pdl", 0)),
+            gain=gain(window_tensor(window, spec.W)).item() * (0.5 if window == "tail" else 1),
+            early=int(plan.get("pdl", 0)),
         )  # fmt: skip
         operands = zip(("taps", "table", "turn", "ramp"), pack.walking(self.record, spec.N),
                        strict=True)  # fmt: skip

@@ -47,11 +47,6 @@ def limbs(taps: torch.Tensor, count: int) -> list[torch.Tensor]:
     return parts
 
 
-def step_gain(spec: Spec, window: str) -> float:
-    """Factor of the signal in the sums of plain exponentials that a window is; see `walk`."""
-    return gain(window_tensor(window, spec.W)).item() * (0.5 if window == "tail" else 1.0)
-
-
 def _turned(r: torch.Tensor, j: int, record: Walk, N: int) -> torch.Tensor:
     """e^{ivr}, v = 2 pi k/N + j pi/W, as re, im: (R, 2, padded); phases are reduced as integers."""
     k = torch.arange(record.padded)

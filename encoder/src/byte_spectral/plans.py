@@ -15,7 +15,8 @@ else:
 
 Plan = dict[str, Any]
 Purpose = tuple[tuple[str, object], ...]
-CONDITIONS = ("precision", "bytes", "rows", "size")  # of a special case, by `choose.purpose`
+# of a special case, by `choose.purpose`
+CONDITIONS = ("precision", "bytes", "rows", "whole", "size")
 
 
 @functools.cache

@@ -42,16 +42,18 @@ def test_special_cases_hold_together_later_ones_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("precision", "size", "window"),
+    ("precision", "W", "size", "window"),
     [
-        ("exact", 2, 128),
-        ("exact", 0, 129),
-        ("fast", 4, 129),
-        ("fast", 0, 129),
+        ("exact", 101, 2, 128),
+        ("exact", 96, 2, 96),
+        ("exact", 96, 3, 128),
+        ("exact", 96, 0, 129),
+        ("fast", 96, 4, 129),
+        ("fast", 101, 0, 129),
     ],
 )
-def test_from_which_window_on_sums_go_on(precision: str, size: int, window: int) -> None:
-    purpose = choose.purpose(make_spec(64, 256, None, "mag", True, precision), torch.float32, size)
+def test_from_which_window_on_sums_go_on(precision: str, W: int, size: int, window: int) -> None:
+    purpose = choose.purpose(make_spec(W, 256, None, "mag", True, precision), torch.float32, size)
     assert plans.sure("walk", 90, purpose)["window"] == window
     assert plans.sure("walk", 80, purpose)["window"] == 257
 

@@ -58,6 +58,11 @@ class Case:
             self.inputs[i % 4], self.weight, self.bias, embedding=self.table
         )
 
+    def gated(self, i: int) -> torch.Tensor:
+        return byte_spectral_linear(
+            self.inputs[i % 4], self.weight, self.bias, embedding=self.table, gated=True
+        )
+
     def apart(self, i: int) -> torch.Tensor:
         x = self.inputs[i % 4]
         features = byte_spectral(
@@ -136,7 +141,7 @@ def measured(shape: tuple[int, int, int, int]) -> dict[str, Any]:
     case = Case(shape)
     B, T, _, D = shape
     arms = {"lookup": case.lookup, "lookup from bytes": case.from_bytes, "one kernel": case.fused,
-            "apart": case.apart}  # fmt: skip
+            "gated": case.gated, "apart": case.apart}  # fmt: skip
     wanted = case.exact()
     errors = {
         name: float(((arms[name](0)[:2].double() - wanted).norm() / wanted.norm()).detach())
