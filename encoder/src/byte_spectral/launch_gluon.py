@@ -154,7 +154,7 @@ class Walking(Form):
         self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int, *_: object
     ) -> Launch:
         record = self.record
-        _, R, T = rows_and_bytes(x, skip)
+        R, T = rows_and_bytes(x, skip)[1:]
         segment, tiles = record.rows * record.steps, record.padded // record.bins
         even = R % segment == 0 and record.padded == record.K
         return self.caller.launch(

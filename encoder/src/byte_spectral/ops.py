@@ -114,14 +114,15 @@ def _back_to_layer(ctx: Any, upstream: torch.Tensor) -> tuple[Any, ...]:
     own = x[:, ctx.skip :]
     features = encode(x, lengths, ctx.transform, ctx.window, weight.dtype, ctx.skip).flatten(0, 1)
     flat = upstream.flatten(0, 1)
-    d_table = None
+    d_bias = d_table = None
     if ctx.gated:
         gate = torch.nn.functional.linear(features, weight, bias).sigmoid()
         d_table = table_backward(own, flat * gate)
         flat = flat * table[own.flatten().long()] * (gate * (1 - gate))
     elif table is not None:
         d_table = table_backward(own, flat)
-    d_bias = None if bias is None else flat.sum(0)
+    if bias is not None:  # every row is of some byte, so that the table's sums are all there is
+        d_bias = flat.sum(0) if ctx.gated or d_table is None else d_table.sum(0)
     return None, flat.T @ features, d_bias, d_table, *[None] * 5
 
 
