@@ -246,10 +246,9 @@ def test_pip_and_the_places_of_wheels_are_asked_for_once(
     monkeypatch.setattr(fixing, "find_pip", find_pip)
     monkeypatch.setattr(fixing, "sources_for", sources_for)
     options = FixOptions(lists=(str(tmp_path),), offline=True)
-    watcher = Watcher()
-    session = fixing._Fix(options, world.collect(), world.store, watcher.agree, watcher, world.host)
-    assert session.context.pip() is session.context.pip()
-    assert session.context.sources() is session.context.sources()
+    context = fixing.planning(options, world.collect(), world.host)
+    assert context.pip() is context.pip()
+    assert context.sources() is context.sources()
     assert asked == ["pip", "sources"]
 
 

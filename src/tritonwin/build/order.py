@@ -22,6 +22,7 @@ from tritonwin.facts.records import Facts, Interpreter, Torch
 from tritonwin.support.chooser import SetChooser
 from tritonwin.support.install_plan import sources_for
 from tritonwin.support.wheel_choice import WheelChoice
+from tritonwin.system.access import nearest_existing
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_file, is_folder, read_text
 from tritonwin.system.host import Environment, Host
@@ -316,10 +317,7 @@ def _wheel(
 
 def _free(folder: Path) -> int | None:
     """Bytes on the disk of a folder that may not exist yet."""
-    for spot in (folder, *folder.parents):
-        if is_folder(spot):
-            try:
-                return shutil.disk_usage(spot).free
-            except OSError:
-                return None
-    return None
+    try:
+        return shutil.disk_usage(nearest_existing(folder) or folder).free
+    except OSError:
+        return None

@@ -84,7 +84,9 @@ def make(target: str, folder: Path, runtime: str | None = None) -> Linked:
     seen, own = _ask(target), _ask(str(python))
     site_packages = Path(own["purelib"])
     site_packages.mkdir(parents=True, exist_ok=True)  # an embedded Python has none
-    (site_packages / _LINK).write_text(_link(seen["paths"]), encoding="ascii")
+    # a line of Python, since the encoding in which a `.pth` file is read differs by version
+    link = f"import sys; sys.path.extend(p for p in {seen['paths']!a} if p not in sys.path)\n"
+    (site_packages / _LINK).write_text(link, encoding="ascii")
     made = Linked(
         python=str(python),
         scripts=(own["scripts"], seen["scripts"]),
@@ -128,11 +130,6 @@ def _copy(runtime: Path, to: Path) -> None:
             f"the Python in {runtime} cannot be copied to build in: {error}",
             "See that it can be read, and that the disk has room.",
         ) from None
-
-
-def _link(paths: Sequence[str]) -> str:
-    """A line of Python, since the encoding in which a `.pth` file is read differs by version."""
-    return f"import sys; sys.path.extend(p for p in {list(paths)!a} if p not in sys.path)\n"
 
 
 def _ask(python: str) -> dict[str, Any]:

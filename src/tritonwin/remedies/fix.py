@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,6 @@ from tritonwin.remedies.records import (
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.remedies.variables import environment_after
 from tritonwin.support.install_plan import sources_for
-from tritonwin.support.sources import Sources
 from tritonwin.system.data_folder import data_folder
 from tritonwin.system.host import Host
 from tritonwin.system.shells import word
@@ -90,13 +89,38 @@ def fix(
     if not options.named:
         _be_meant(target, facts)
         on_event(StepEvent(text=f"repairing {target.executable}: {target.source}"))
-    run = _Fix(options, facts, store, agree, on_event, host or Host.this_machine())
+    context = planning(options, facts, host or Host.this_machine())
+    run = _Fix(options, store, agree, on_event, context)
+    run.diagnose(facts)
     if options.dry_run:
         return run.dry_run()
     with store.lock(target.executable, wait=5):
         if clear_unfinished(target, store, run.agreed, on_event):
             run.examine()
         return run.rounds()
+
+
+def planning(options: FixOptions, facts: Facts, host: Host) -> PlanContext:
+    """The means of planning; pip and the places of wheels are asked for once."""
+    pip = cache(lambda: find_pip(facts, options.lists))
+    return PlanContext(
+        facts=facts,
+        host=host,
+        pip=pip,
+        sources=cache(
+            lambda: sources_for(
+                facts,
+                pip,
+                lists=options.lists,
+                indexes=options.indexes,
+                public=not options.offline,
+                offline=options.offline,
+            )
+        ),
+        offline=options.offline,
+        headers=options.headers,
+        machine_wide=options.machine_wide,
+    )
 
 
 def _be_meant(target: Interpreter, facts: Facts) -> None:
@@ -118,37 +142,13 @@ class _Fix:
     """One run. `result` grows with it; context and problems are those of the last examination."""
 
     options: FixOptions
-    facts: InitVar[Facts]
     store: Store
     agree: Agree
     on_event: OnEvent
-    host: InitVar[Host]
-    context: PlanContext = field(init=False)
+    context: PlanContext
     result: FixResult = field(default_factory=lambda: FixResult(status="healthy"))
     problems: tuple[Problem, ...] = ()
     drifted: bool = False
-
-    def __post_init__(self, facts: Facts, host: Host) -> None:
-        self.context = PlanContext(
-            facts=facts,
-            host=host,
-            pip=lambda: find_pip(facts, self.options.lists),
-            sources=cache(self._sources),
-            offline=self.options.offline,
-            headers=self.options.headers,
-            machine_wide=self.options.machine_wide,
-        )
-        self._take(facts)
-
-    def _sources(self) -> Sources:
-        return sources_for(
-            self.context.facts,
-            self.context.pip,
-            lists=self.options.lists,
-            indexes=self.options.indexes,
-            public=not self.options.offline,
-            offline=self.options.offline,
-        )
 
     @property
     def target(self) -> Interpreter:
@@ -205,13 +205,13 @@ class _Fix:
         """The plan of this round."""
         return self.result.plans[-1]
 
-    def _take(self, facts: Facts) -> None:
+    def diagnose(self, facts: Facts) -> None:
         """Diagnose these facts. That something changed is answered by the proof itself."""
         diagnosis = diagnose(facts, CHECKS)
         only = self.options.only
-        self.context = replace(
-            self.context, facts=facts, pip=cache(lambda: find_pip(facts, self.options.lists))
-        )
+        if facts is not self.context.facts:
+            pip = cache(lambda: find_pip(facts, self.options.lists))
+            self.context = replace(self.context, facts=facts, pip=pip)
         self.drifted = any(p.id == _DRIFTED for p in diagnosis.problems)
         wanted = (p for p in diagnosis.problems if (p.id in only if only else p.severity != "info"))
         self.problems = tuple(p for p in wanted if p.id != _DRIFTED)
@@ -219,7 +219,9 @@ class _Fix:
 
     def examine(self) -> None:
         executable = self.target.executable
-        self._take(collect(python=executable, timeout=self.options.timeout, host=self.context.host))
+        self.diagnose(
+            collect(python=executable, timeout=self.options.timeout, host=self.context.host)
+        )
 
     def _plan(self) -> None:
         self._add(plans=(*self.result.plans, make_plan(self.problems, self.context)))

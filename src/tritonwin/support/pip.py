@@ -12,6 +12,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -142,27 +143,20 @@ def configured_places(pip: Pip) -> Places:
         )
     text = done.out.decode("utf-8", "replace")
     for _, name, value in sorted(_SETTING.findall(text), key=lambda m: _SECTIONS.index(m[0])):
-        settings[name] = _unquoted(value)
+        settings[name] = value.strip()
+        with suppress(ValueError, SyntaxError):
+            settings[name] = str(ast.literal_eval(value.strip()))
     no_index = settings.get("no-index", "").lower() in {"1", "true", "yes", "on", "y", "t"}
-    index = None if no_index else settings.get("index-url") or _built_in(pip)
+    index = None if no_index else settings.get("index-url")
+    if index is None and not no_index:
+        help_text = pip.run(["install", "--help"], timeout=QUERY_TIMEOUT).out
+        found = _DEFAULT_INDEX.search(help_text.decode("utf-8", "replace"))
+        index = found[1] if found else None
     return Places(
         index=index,
         extra_indexes=tuple(settings.get("extra-index-url", "").split()) if index else (),
         find_links=tuple(settings.get("find-links", "").split()),
     )
-
-
-def _unquoted(value: str) -> str:
-    try:
-        return str(ast.literal_eval(value.strip()))
-    except (ValueError, SyntaxError):
-        return value.strip()
-
-
-def _built_in(pip: Pip) -> str | None:
-    help_text = pip.run(["install", "--help"], timeout=QUERY_TIMEOUT).out.decode("utf-8", "replace")
-    found = _DEFAULT_INDEX.search(help_text)
-    return found[1] if found else None
 
 
 def with_uv(places: Places, variables: Mapping[str, str]) -> Places:

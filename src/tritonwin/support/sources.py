@@ -125,8 +125,14 @@ def find(package: str, sources: Sources) -> Listing:
     found: dict[str, WheelLink] = {}
     answers = [_answer(place, package, sources) or Listing() for place in _places(package, sources)]
     for link in itertools.chain.from_iterable(answer.links for answer in answers):
-        if _belongs(link, package):
-            _add(link, found)
+        if not _belongs(link, package):
+            continue
+        key = unquote(link.location)  # "+" and "%2B"
+        first = found.get(key)
+        if first is None or first.refused:
+            found[key] = link
+        elif first.sha256 is None and not link.refused:  # a second list completes the first
+            found[key] = replace(first, sha256=link.sha256, size=first.size or link.size)
     return Listing(
         links=tuple(found.values()),
         notes=tuple(dict.fromkeys(note for answer in answers for note in answer.notes)),
@@ -142,16 +148,6 @@ def _places(package: str, sources: Sources) -> Iterator[Place]:
     )
     yield from (Place(address=index, form="index") for index in (*on_torch, *sources.indexes))
     yield from sources.public.of(package) if sources.public else ()
-
-
-def _add(link: WheelLink, found: dict[str, WheelLink]) -> None:
-    """Add a wheel by its location; a second list completes the first."""
-    key = unquote(link.location)  # "+" and "%2B"
-    first = found.get(key)
-    if first is None or first.refused:
-        found[key] = link
-    elif first.sha256 is None and not link.refused:
-        found[key] = replace(first, sha256=link.sha256, size=first.size or link.size)
 
 
 def _belongs(link: WheelLink, package: str) -> bool:
