@@ -6,6 +6,7 @@ import ntpath
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -186,7 +187,11 @@ def survey(order: Order, facts: Facts, context: BuildContext) -> BuildMachine:
     Raises:
         UserError: no such recipe, source or folder.
     """
-    host, target = context.host, facts.target
+    host, target, venv = context.host, facts.target, None
+    with suppress(OSError, ValueError):  # there is no such program here
+        if target:
+            done = run(target.executable, ("-I", "-c", "import venv"), timeout=_SECONDS)
+            venv = done.code == 0
     return BuildMachine(
         facts=facts,
         host=host,
@@ -194,7 +199,7 @@ def survey(order: Order, facts: Facts, context: BuildContext) -> BuildMachine:
         checkout=_checkout(order, windows=host.windows),
         disk_free=_free(Path(parent_folder(order.root, host))),
         wheel=_wheel(order, facts, context),
-        venv=_has_venv(target.executable) if target else None,
+        venv=venv,
         runtime=_runtime(target, is_file) if target and host.windows else None,
     )
 
@@ -223,13 +228,6 @@ def survey_snapshot(order: Order, facts: Facts, context: BuildContext) -> BuildM
         runtime=_runtime(target, lambda _: True) if target and embedded else None,
         elsewhere=True,
     )
-
-
-def _has_venv(python: str) -> bool | None:
-    try:
-        return run(python, ("-I", "-c", "import venv"), timeout=_SECONDS).code == 0
-    except (OSError, ValueError):  # there is no such program here
-        return None
 
 
 def _runtime(target: Interpreter, exists: Callable[[Path], bool]) -> str | None:
