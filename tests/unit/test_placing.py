@@ -16,7 +16,7 @@ from target_env import TargetEnvironment
 from trees import describe_tree, write
 from wheel_files import make_wheel
 
-from tritonwin.output import terminal
+from tritonwin.output import changes
 from tritonwin.remedies.installed import removal
 from tritonwin.remedies.plan import CannotRemedyError
 
@@ -215,7 +215,7 @@ def test_a_link_that_takes_a_folders_place_between_plan_and_apply_stops_it(
         trees.append(describe_tree(shop.target.site_packages) + describe_tree(theirs))
         return True
 
-    monkeypatch.setattr(terminal, "agreed", swapped)
+    monkeypatch.setattr(changes, "agreed", swapped)
     done = shop.install(status=2)
     assert "which is no file of a package" in done.err
     assert [describe_tree(shop.target.site_packages) + describe_tree(theirs)] == trees
