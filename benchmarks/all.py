@@ -52,7 +52,6 @@ from tritonwin.problems.explain import explain_file
 from tritonwin.problems.explain.matches import Query
 
 GREP = "/bin/grep"
-TRITON = "3.8.0"
 
 Pairs = Iterable[tuple[float, float]]
 
@@ -231,7 +230,7 @@ def one_fix(lane: Lane) -> tuple[float, float]:
 
 def patch(options: argparse.Namespace) -> Iterator[Figure]:
     overlay: Any = importlib.import_module("overlay")
-    version, runs = overlay.VERSIONS[TRITON], options.runs
+    version, runs = overlay.VERSIONS["3.8.0"], options.runs
 
     def imported(made: Environment) -> float:
         # from the start of the process on, so that what the hook adds to it counts as well

@@ -8,68 +8,54 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from winlane.cache import Cache, fingerprint
 from winlane.errors import LaneUnavailable
-from winlane.resources import BROWSER_PACKAGES
+from winlane.resources import BROWSERS
 from winlane.wine import run, unpack_debian
 
 Scheme = Literal["light", "dark"]
 
-_PROGRAM = Path("usr/lib/chromium/chromium-headless-shell")
-_LIBRARIES = Path("usr/lib/x86_64-linux-gnu")
 _LIMIT = 180_000  # milliseconds for an answer; a busy machine takes long to start a browser
 
 
-def provide() -> Path:
-    """The unpacked packages of Chromium.
+class Program(NamedTuple):
+    """A browser that was unpacked, and the variables that it needs."""
+
+    path: Path
+    variables: dict[str, str]
+
+
+def provide(name: str = "chromium", program: str = "chromium-headless-shell") -> Program:
+    """A browser of Debian, unpacked once into the lane's cache.
 
     Raises:
-        LaneUnavailable: they cannot be had here, or a library that they need is missing.
+        LaneUnavailable: it cannot be had here, or a library that it needs is missing.
     """
-    return unpacked(BROWSER_PACKAGES, _PROGRAM, _variables, "a headless Chromium (about 100 MB)")
-
-
-def unpacked(
-    packages: Sequence[str],
-    program: Path,
-    variables: Callable[[Path], dict[str, str]],
-    about: str,
-) -> Path:
-    """The packages of a browser, unpacked once into the lane's cache.
-
-    Args:
-        program: its place among them; `variables` are those that it is started with.
-
-    Raises:
-        LaneUnavailable: they cannot be had here, or a library that they need is missing.
-    """
+    packages = BROWSERS[name]
     tree = Cache.open().product(
         f"browser-{fingerprint(*packages)}",
         lambda folder: unpack_debian(folder, packages),
-        f"fetching {about}",
+        f"fetching {name} (about 100 MB)",
     )
-    listed = run("ldd", tree / program, check=False, env=variables(tree)).stdout.splitlines()
-    missing = [line.split()[0] for line in listed if "not found" in line]
-    if missing:
-        raise LaneUnavailable(
-            f"this system lacks libraries of the headless browser: {', '.join(missing)}"
-        )
-    return tree
-
-
-def _variables(tree: Path) -> dict[str, str]:
-    libraries = tree / _LIBRARIES
-    return {
+    libraries = tree / "usr/lib/x86_64-linux-gnu"
+    folders = (tree / "usr/lib" / name, libraries, libraries / "pulseaudio")
+    variables = {
         "PATH": os.defpath,
         "LC_ALL": "C.UTF-8",
-        "LD_LIBRARY_PATH": f"{libraries}:{libraries / 'pulseaudio'}",
+        "LD_LIBRARY_PATH": ":".join(map(str, folders)),
     }
+    path = folders[0] / program
+    listed = run("ldd", path, check=False, env=variables).stdout.splitlines()
+    missing = [line.split()[0] for line in listed if "not found" in line]
+    if missing:
+        raise LaneUnavailable(f"this system lacks libraries of {name}: {', '.join(missing)}")
+    return Program(path, variables)
 
 
 @dataclass(frozen=True)
@@ -164,13 +150,13 @@ class Browser:
 
 
 @contextlib.contextmanager
-def started(tree: Path) -> Iterator[Browser]:
+def started(program: Program) -> Iterator[Browser]:
     """The browser, with a profile of its own that is gone afterwards."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            executable_path=tree / _PROGRAM, env={**_variables(tree)}, timeout=_LIMIT,
+            executable_path=program.path, env={**program.variables}, timeout=_LIMIT,
             chromium_sandbox=False,
         )  # fmt: skip
         yield Browser(chromium)

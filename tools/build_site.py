@@ -151,10 +151,7 @@ def navigation(names: Sequence[str], sections: Sequence[Mapping[str, Any]]) -> l
 def _matching(wanted: str, names: Mapping[str, object]) -> Iterator[str]:
     """The page of that name, or all pages of a folder, its index first."""
     inside = [n for n in names if n == wanted or (wanted.endswith("/") and n.startswith(wanted))]
-    return iter(sorted(inside, key=lambda n: (PurePosixPath(n).stem not in _INDEXES, n)))
-
-
-_INDEXES = ("index", "README")
+    return iter(sorted(inside, key=lambda n: (PurePosixPath(n).stem not in ("index", "README"), n)))
 
 
 def assemble() -> Path:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-import os
 import socket
 import subprocess
 import tempfile
@@ -19,25 +18,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from browser import Page, Scheme, unpacked
+from browser import Page, Scheme, provide
 from winlane.errors import LaneError
 
-PACKAGES = (
-    "firefox-esr", "libcolord2", "libepoxy0", "libgtk-3-0", "libvpx7", "libwayland-cursor0",
-    "libwayland-egl1",
-)  # fmt: skip
-_FOLDER = Path("usr/lib/firefox-esr")
 _LIMIT = 180.0  # seconds for its start and for an answer
 _SCHEMES: dict[Scheme, int] = {"dark": 0, "light": 1}
-
-
-def _variables(tree: Path) -> dict[str, str]:
-    libraries = (tree / _FOLDER, tree / "usr/lib/x86_64-linux-gnu")
-    return {
-        "PATH": os.defpath,
-        "LC_ALL": "C.UTF-8",
-        "LD_LIBRARY_PATH": ":".join(map(str, libraries)),
-    }
 
 
 @dataclass(frozen=True)
@@ -88,7 +73,7 @@ def opened(url: str, *, width: int, scheme: Scheme = "light") -> Iterator[Page]:
         LaneUnavailable: it cannot be had here.
         LaneError: it does not start.
     """
-    tree = unpacked(PACKAGES, _FOLDER / "firefox-esr", _variables, "a Firefox (about 80 MB)")
+    path, variables = provide("firefox-esr", "firefox-esr")
     with tempfile.TemporaryDirectory(prefix="tritonwin-firefox-") as profile:
         settings = {
             "marionette.port": 0,  # any
@@ -96,10 +81,9 @@ def opened(url: str, *, width: int, scheme: Scheme = "light") -> Iterator[Page]:
         }
         lines = (f"user_pref({json.dumps(k)}, {v});\n" for k, v in settings.items())
         Path(profile, "user.js").write_text("".join(lines), encoding="utf-8")
-        program = str(tree / _FOLDER / "firefox-esr")
         with subprocess.Popen(
-            [program, "--headless", "--marionette", "--no-remote", "--profile", profile],
-            env={**_variables(tree), "HOME": profile},
+            [path, "--headless", "--marionette", "--no-remote", "--profile", profile],
+            env={**variables, "HOME": profile},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         ) as process:

@@ -89,7 +89,7 @@ def test_in_firefox(front: Front, world: World, pictures: Path, width: int, sche
         ):
             page.until(TEXT.format(text))
             if button == "Do it":
-                assert page.value("document.activeElement.textContent") == text
+                page.until(f"document.activeElement.textContent == {text!r}")
             wide = page.value("[innerWidth, document.documentElement.scrollWidth]")
             assert wide[1] <= wide[0], text
             name = text.split()[0].strip(":").lower()

@@ -37,7 +37,7 @@ TESTS = ("pytest==9.2.0", "pytest-xdist==3.8.0", "execnet", "iniconfig", "pluggy
          "pygments", "tabulate", "expecttest", "hypothesis", "sortedcontainers")  # fmt: skip
 # of the build environment, in case the other machine lacks them or has older ones
 BUILD = ("setuptools", "wheel", "packaging", "psutil", "ninja", "einops")
-FLASH_ATTN = "2.8.3.post2"
+FLASH_ATTN = "2.8.3.post2"  # as in build.sh, and so is SAGE_FILE
 SAGE = "https://github.com/thu-ml/SageAttention"
 SAGE_FILE = "sageattention.tar.gz"
 # a plugin of pytest: of the largest files a part, always the same; one line a test that ended

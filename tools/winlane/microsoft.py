@@ -25,16 +25,7 @@ MAJORS = {"2017": 15, "2019": 16, "2022": 17, "2026": 18}
 
 _ENGLISH = "Microsoft (R) C/C++ Optimizing Compiler Version {version} for {target}\r\n"
 _GERMAN = "Microsoft (R) C/C++-Optimierungscompiler Version {version} f\xfcr {target}\r\n"
-_LIBRARIES = (
-    "vcruntime.lib",
-    "msvcrt.lib",
-    "msvcprt.lib",
-    "libcmt.lib",
-    "libcpmt.lib",
-    "oldnames.lib",
-)
-
-
+_LIBRARIES = ("vcruntime", "msvcrt", "msvcprt", "libcmt", "libcpmt", "oldnames")
 _VCVARSALL = HERE / "windows" / "vcvarsall.bat"
 
 
@@ -153,7 +144,7 @@ class Microsoft:
             language = "1033" if studio.english else "1031"
             place(rf"{folder}\{language}\clui.dll", b"stand-in")
             for name in _LIBRARIES:
-                place(rf"{tools}\lib\{target}\{name}", b"!<arch>\n")
+                place(rf"{tools}\lib\{target}\{name}.lib", b"!<arch>\n")
         for name in ("vcruntime.h", "omp.h", "cstddef", "algorithm", "yvals_core.h"):
             place(rf"{tools}\include\{name}", "/* stand-in */\n")
         build = rf"{studio.path}\VC\Auxiliary\Build"

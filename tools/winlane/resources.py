@@ -27,7 +27,7 @@ class Distribution:
 
 _DATA: dict[str, Any] = toml.loads((HERE / "resources.toml").read_text("utf-8"))
 DEBIAN_PACKAGES: tuple[str, ...] = tuple(_DATA["debian"]["packages"])
-BROWSER_PACKAGES: tuple[str, ...] = tuple(_DATA["debian"]["browser"])
+BROWSERS: dict[str, tuple[str, ...]] = {n: tuple(p) for n, p in _DATA["browsers"].items()}
 PYTHONS: dict[str, Distribution] = {
     version: Distribution(version, **entry) for version, entry in _DATA["python"].items()
 }
