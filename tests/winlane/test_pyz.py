@@ -19,7 +19,7 @@ SHARED = r"C:\tritonwin home"  # where every user of the machine may write
 def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Made anew: what is tested is what the script makes."""
     file = tmp_path_factory.mktemp("pyz") / "tritonwin.pyz"
-    build_pyz.build(file)
+    assert all(made.stat().st_size < 3_000_000 for made in build_pyz.build(file))
     return file
 
 
