@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import cases
 from healthy import HEALTHY, dist, gpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,43 +56,22 @@ TORCH = "torch-{}-cp312-cp312-win_amd64.whl"
 FA = "flash_attn-{}-cp312-cp312-win_amd64.whl"
 SAGE = "sageattention-{}-cp39-abi3-win_amd64.whl"
 
-# The healthy machine: Python 3.12, torch 2.9.1+cu128, an RTX 4090 (8.9), a driver for CUDA 13.0.
-REJECTED = [
-    ("flash-attn", "flash_attn-2.8.3+cu128torch2.9-cp311-cp311-win_amd64.whl", {}, "made for cp311, this Python is cp312"),
-    ("flash-attn", FA.format("2.8.3+cu128torch2.8"), {}, "needs torch 2.8, this is torch 2.9"),
-    ("flash-attn", FA.format("2.8.3+cu130torch2.9"), {}, "needs CUDA 13, this torch is built for CUDA 12"),
-    ("flash-attn", FA.format("2.8.3+cu128torch2.9"), {"gpus": ("7.5",)}, "works on compute capability >=8.0, this GPU has 7.5"),
-    ("flash-attn", FA.format("2.8.3+cu126torch2.9"), {"gpus": ("12.0",)}, "no kernels for sm_120"),
-    ("flash-attn", FA.format("2.7.2+cu128torch2.9"), {"gpus": ("12.0",)}, "no kernels for sm_120"),
-    ("flash-attn", FA.format("2.8.3+cu128torch2.9"), {"torch": torch("2.9.1+cpu", None)}, "needs torch for CUDA, torch 2.9.1+cpu is built without"),
-    ("flash-attn", FA.format("2.8.3+cu128torch2.9"), {"torch": None}, "built for torch 2.9, and no torch is installed"),
-    ("flash-attn<2.8", FA.format("2.8.3+cu128torch2.9"), {}, "not what was asked for (<2.8)"),
-    ("flash-attn", "flash_attn-2.8.3.whl", {}, "not a valid wheel name (Invalid wheel filename (wrong number of parts): 'flash_attn-2.8.3')"),
-    ("flash-attn-3", "flash_attn_3-3.0.0+cu128torch2.9gite2743ab-cp39-abi3-win_amd64.whl", {"gpus": ("12.0",)}, "works on compute capability >=8.0,<10.0, this GPU has 12.0"),
-    ("sageattn3", "sageattn3-1.0.0+cu128torch291-cp312-cp312-win_amd64.whl", {}, "works on compute capability >=10.0, this GPU has 8.9"),
-    ("sageattention", SAGE.format("2.2.0+cu128torch2.10.0andhigher.post4"), {}, "needs torch 2.10 or later, this is torch 2.9"),
-    ("triton-windows", TW.format("3.4.0.post21"), {}, "torch 2.9.1+cu128 wants Triton 3.5"),
-    ("triton-windows", TW.format("3.2.0.post21"), {"torch": torch("2.6.0+cu124", "12.4"), "gpus": ("12.0",)}, "Blackwell (compute capability 12.0) needs Triton >=3.3"),
-    ("triton-windows", TW.format("3.5.1.post24"), {"gpus": ("6.1",)}, "Pascal or older (compute capability 6.1) has no Triton"),
-    ("triton-windows", TW.format("3.8.0.post29"), {"torch": torch("2.15.0+cu130", "13.0")}, "torch 2.15.0+cu130 wants Triton 3.9"),
-    ("triton-windows", TW.format("3.5.0a0"), {}, "a pre-release: ask for it by its version"),
-    ("torchvision", "torchvision-0.24.1+cu126-cp312-cp312-win_amd64.whl", {}, "built for CUDA 12.6, this torch for 12.8"),
-    ("torch", TORCH.format("2.9.1"), {}, "the CPU build: builds for CUDA have +cu in their version"),
-    ("torch", TORCH.format("2.9.1+cpu"), {}, "a build for CPU, this machine has an NVIDIA GPU"),
-    ("torch", TORCH.format("2.9.1+xpu"), {}, "a build for XPU, this machine has an NVIDIA GPU"),
-    ("torch", TORCH.format("2.9.1+cu130"), {"driver_cuda": "12.8"}, "needs a driver for CUDA 13.0, this one runs up to 12.8"),
-    ("torch", TORCH.format("2.9.1+cu130"), {"gpus": ("6.1",)}, "no kernels for sm_61: built for >=7.5"),
-    ("torch", TORCH.format("2.15.0+cu130"), {}, "torch 2.15 wants Triton 3.9, which has no triton-windows yet"),
-    ("torch", TORCH.format("2.99.0+cu130"), {}, "no triton-windows is known for torch 2.99 yet"),
-    ("torch", TORCH.format("2.3.1+cu128"), {}, "no triton-windows serves a torch before 2.4"),
-    ("torch", TORCH.format("2.6.0+cu128"), {"gpus": ("12.0",)}, "Blackwell (compute capability 12.0) needs torch >=2.7 built for CUDA >=12.8"),
-    ("torch", TORCH.format("2.9.1+cu130"), {"gpus": (), "other_gpu": "amd"}, "not a build for this machine's GPU (AMD)"),
-]  # fmt: skip
+
+def on(row: dict[str, Any]) -> dict[str, Any]:
+    """The needs of a row that are not the healthy machine's."""
+    changes = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in row.get("on", {}).items()
+    }
+    if "torch" in changes:
+        version, *cuda = changes["torch"] or (None,)
+        changes["torch"] = version and torch(version, next(iter(cuda), None))
+    return changes
 
 
-@pytest.mark.parametrize(("request_", "file", "changes", "text"), REJECTED)
-def test_rejected_in_words(request_: str, file: str, changes: dict[str, Any], text: str) -> None:
-    assert reason(request_, file, **changes) == text
+@pytest.mark.parametrize("row", cases("choices.toml", "rejected"))
+def test_rejected_in_words(row: dict[str, Any]) -> None:
+    assert reason(row["request"], row["file"], **on(row)) == row["says"]
 
 
 def test_every_reason_is_given() -> None:
@@ -160,35 +140,11 @@ def test_wheels_are_read_within_one_time(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(said) == 3
 
 
-BEST = [
-    # the newest of the series that torch wants
-    ("triton-windows", [TW.format("3.5.1.post9"), TW.format("3.5.1.post24"), TW.format("3.8.0.post29")], 1, {}),
-    # torch 2.4 wants 3.0, which does not exist for Windows
-    ("triton-windows", [TW.format("3.1.0.post17"), TW.format("3.2.0.post21")], 0, {"torch": torch("2.4.1+cu124", "12.4")}),
-    # no torch: the newest
-    ("triton-windows", [TW.format("3.5.1.post24"), TW.format("3.8.0.post29")], 1, {"torch": None}),
-    # the tag of torch's index that suits driver and GPU, whatever the order
-    ("torch", [TORCH.format("2.9.1+cu126"), TORCH.format("2.9.1+cu130"), TORCH.format("2.9.1+cu128")], 1, {}),
-    ("torch", [TORCH.format("2.9.1+cu126"), TORCH.format("2.9.1+cu130"), TORCH.format("2.9.1+cu128")], 2, {"driver_cuda": "12.9"}),
-    ("torch", [TORCH.format("2.9.1+cu126"), TORCH.format("2.9.1+cu130")], 0, {"gpus": ("6.1",)}),
-    # the newest torch that has a Triton
-    ("torch", [TORCH.format("2.15.0+cu130"), TORCH.format("2.14.1+cu130"), TORCH.format("2.9.1+cu130")], 1, {}),
-    # this very torch before another of the series, the own ABI before the stable one
-    ("sageattention", [SAGE.format("2.2.0+cu128torch2.9.0"), SAGE.format("2.2.0+cu128torch2.9.1")], 1, {}),
-    ("flash-attn", ["flash_attn-2.8.3+cu128torch2.9-cp39-abi3-win_amd64.whl", FA.format("2.8.3+cu128torch2.9")], 1, {}),
-    ("flash-attn", [FA.format("2.8.3+cu126torch2.9"), FA.format("2.8.3+cu128torch2.9")], 1, {}),
-    # a CUDA of another minor version is better than none
-    ("flash-attn", [FA.format("2.8.3+cu126torch2.9"), FA.format("2.8.3+cu130torch2.9")], 0, {}),
-    ("sageattention", [SAGE.format("2.2.0+cu130torch2.9.0andhigher.post4")], 0, {"torch": torch("2.12.0+cu130", "13.0")}),
-    ("bitsandbytes", ["bitsandbytes-0.49.0-py3-none-win_amd64.whl", "bitsandbytes-0.50.2-py3-none-win_amd64.whl"], 1, {}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("request_", "files", "best", "changes"), BEST)
-def test_best(request_: str, files: list[str], best: int, changes: dict[str, Any]) -> None:
-    chosen = pick(request_, *files, **changes)
-    assert chosen.link.file == chosen.choice.file == files[best]
-    assert len(chosen.choice.rejected) == len(files) - 1
+@pytest.mark.parametrize("row", cases("choices.toml", "best"))
+def test_best(row: dict[str, Any]) -> None:
+    chosen = pick(row["request"], *row["files"], **on(row))
+    assert chosen.link.file == chosen.choice.file == row["files"][row["best"]]
+    assert len(chosen.choice.rejected) == len(row["files"]) - 1
     assert all(rejection.reasons for rejection in chosen.choice.rejected)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,46 +75,14 @@ SHARE = "it lies on a share that was not named: name its folder with --find-link
 W = "x-1-py3-none-any.whl"
 
 
-@pytest.mark.parametrize(
-    ("page", "address", "reason"),
-    [
-        (BASE, f"file:///home/me/{W}", REMOTE),
-        (BASE, f"FILE:///home/me/{W}", REMOTE),
-        (BASE, f"file://host/share/{W}", REMOTE),
-        (BASE, f"file:{W}", REMOTE),
-        (BASE, f"c:/{W}", REMOTE),
-        (BASE, f"C:/{W}", REMOTE),
-        (BASE, f"javascript:{W}", REMOTE),
-        (BASE, f"data:,{W}", REMOTE),
-        (BASE, f"ftp://h.org/{W}", REMOTE),
-        (BASE, f"http://h.org/{W}", REMOTE),
-        (BASE, f"http://localhost/{W}", REMOTE),
-        ("http://localhost/simple/", f"http://h.org/{W}", REMOTE),
-        ("http://localhost/simple/", f"file:///{W}", REMOTE),
-        ("http://localhost/simple/", f"http://127.0.0.1:3141/{W}", None),
-        ("http://localhost/simple/", W, None),
-        (BASE, f"https://other.org/{W}", None),
-        (BASE, f"//other.org/{W}", None),
-        (BASE, f"../{W}", None),
-        (OWN, f"file://host/share/{W}", SHARE),
-        (OWN, f"file:////host/share/{W}", SHARE),
-        (OWN, f"file:///%5C%5Chost/share/{W}", SHARE),
-        (OWN, f"file:///%2F/host/share/{W}", SHARE),
-        (OWN, f"//host/share/{W}", SHARE),
-        (OWN, f"\\\\host\\share\\{W}", SHARE),
-        (OWN, f"\\\\?\\UNC\\host\\share\\{W}", SHARE),
-        (OWN, f"\\\\.\\pipe\\{W}", SHARE),
-        (OWN, f"javascript:{W}", "javascript: is no address of a wheel"),
-        (OWN, f"http://h.org/{W}", "its address is not https"),
-        (OWN, f"c:/wheels/{W}", None),
-        (OWN, f"file:///wheels/{W}", None),
-        (OWN, W, None),
-        ("file://NAS/wheels/list.html", f"file://nas/other/{W}", None),
-        ("file://nas/wheels/list.html", f"file://evil/other/{W}", SHARE),
-        ("file://nas/wheels/list.html", W, None),
-        ("", f"https://h.org/{W}", None),
-    ],
-)  # fmt: skip
+OFFERS = [
+    (row["page"], address.removesuffix("W") + W, row.get("refused"))
+    for row in cases("addresses.toml", "addresses")
+    for address in row["offers"]
+]
+
+
+@pytest.mark.parametrize(("page", "address", "reason"), OFFERS)
 def test_what_a_page_may_offer(page: str, address: str, reason: str | None) -> None:
     """In each kind of list; where the page sets a base as well."""
     lists = [address, json.dumps({"url": address}), json.dumps([address])]
