@@ -192,7 +192,12 @@ def unpack(archive: Path, to: Path, skip: Sequence[str] = ()) -> None:
     """
     try:
         with archive.open("rb") as stream:
-            _unpack(archive, stream, to, skip)
+            allowance = Allowance(os.fstat(stream.fileno()).st_size)
+            bounded = _Bounded(cast("IO[bytes]", gzip.GzipFile(fileobj=stream)), allowance)
+            with tarfile.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as tar:
+                for member in tar:
+                    allowance.take(member.name, member.size)
+                    _unpack(archive, tar, member, _place(member.name, to, skip))
     except FileNotFoundError:
         raise SourceError(
             f"there is no file {archive}", "Name the source distribution: --source FILE"
@@ -206,23 +211,17 @@ def unpack(archive: Path, to: Path, skip: Sequence[str] = ()) -> None:
         ) from None
 
 
-def _unpack(archive: Path, stream: IO[bytes], to: Path, skip: Sequence[str]) -> None:
-    allowance = Allowance(os.fstat(stream.fileno()).st_size)
-    bounded = _Bounded(cast("IO[bytes]", gzip.GzipFile(fileobj=stream)), allowance)
-    with tarfile.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as tar:
-        for member in tar:
-            allowance.take(member.name, member.size)
-            place = _place(member.name, to, skip)
-            if place is None:
-                continue
-            content = tar.extractfile(member) if member.isfile() else None
-            if content is not None:
-                write(content, place, executable=bool(member.mode & stat.S_IXUSR))
-            elif member.issym() or member.islnk():
-                raise SourceError(
-                    f"{archive} holds the link {member.name}, and no link is unpacked",
-                    "Unpack it by hand, and name the folder: --source DIR",
-                )
+def _unpack(archive: Path, tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path | None) -> None:
+    if to is None:
+        return
+    content = tar.extractfile(member) if member.isfile() else None
+    if content is not None:
+        write(content, to, executable=bool(member.mode & stat.S_IXUSR))
+    elif member.issym() or member.islnk():
+        raise SourceError(
+            f"{archive} holds the link {member.name}, and no link is unpacked",
+            "Unpack it by hand, and name the folder: --source DIR",
+        )
 
 
 class _Bounded:

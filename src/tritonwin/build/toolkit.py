@@ -45,11 +45,18 @@ def candidates(request: Request) -> Iterator[Toolkit]:
     """
     asked, torch_cuda, windows = request.order.cuda, request.torch_cuda, request.windows
     named = _named(request)
-    fitting = [
-        _existing(toolkit, windows=windows)
-        for toolkit in ([named] if named else request.facts.cuda_toolkits)
-        if not why_not(toolkit, torch_cuda, windows=windows)
-    ]
+    fitting = []
+    for there in [named] if named else request.facts.cuda_toolkits:
+        if why_not(there, torch_cuda, windows=windows):
+            continue
+        version = there.version or ""
+        msvc = tables.msvc_for(version)
+        if windows and there.host_msvc_max and msvc:
+            # `_MSC_VER` 1949 is toolset 14.49
+            msvc = f"{msvc.split(',')[0]},<14.{int(there.host_msvc_max) - 1899}"
+        origin = _ORIGINS.get(there.layout, "system")
+        short = ".".join(version.split(".")[:2])
+        fitting.append(Toolkit(origin=origin, path=there.path, version=short, msvc=msvc))
     assembled = [
         Toolkit(
             origin="assembled",
@@ -99,20 +106,6 @@ def none_fits(request: Request) -> str:
 def matches(version: str, asked: str) -> bool:
     """True if a version is the one that was asked for, or of its series."""
     return version == asked or version.startswith(f"{asked.rstrip('.')}.")
-
-
-def _existing(toolkit: CudaToolkit, *, windows: bool) -> Toolkit:
-    version = toolkit.version or ""
-    msvc = tables.msvc_for(version)
-    if windows and toolkit.host_msvc_max and msvc:
-        # `_MSC_VER` 1949 is toolset 14.49
-        msvc = f"{msvc.split(',')[0]},<14.{int(toolkit.host_msvc_max) - 1899}"
-    return Toolkit(
-        origin=_ORIGINS.get(toolkit.layout, "system"),
-        path=toolkit.path,
-        version=".".join(version.split(".")[:2]),
-        msvc=msvc,
-    )
 
 
 def _named(request: Request) -> CudaToolkit | None:

@@ -40,6 +40,8 @@ from tritonwin.system.waiting import GaveUpError, by_the_clock
 _BLOCK = 1024 * 1024
 _PART = 64 * 1024  # bytes of one part of a file
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})")
+_LARGEST = 8 * 1024**3  # bytes of a file that is fetched
+_SECONDS = 3600.0  # for it
 _ATTEMPTS = 4
 _PAUSE = 0.5  # seconds before a transfer that broke off is taken up
 # the variables that name a company's own certificates for pip and its libraries
@@ -129,8 +131,6 @@ def fetch(
     to: Path,
     *,
     sha256: str | None,
-    limit: int = 8 * 1024**3,
-    timeout: float = 3600.0,
     progress: Callable[[int], None] | None = None,
     parts: Path | None = None,
 ) -> None:
@@ -142,23 +142,22 @@ def fetch(
     Args:
         url: `for_record` may have spelled it.
         sha256: None where none is known and the user allowed that.
-        timeout: seconds for the whole transfer.
         progress: called with the bytes that have come so far.
         parts: a folder on the same disk; a process that is killed leaves there what has come.
 
     Raises:
         DownloadError: as for `read`, or the content has another hash.
     """
-    url, until = as_written(url), time.monotonic() + timeout
+    url, until = as_written(url), time.monotonic() + _SECONDS
     with _part(to, parts, sha256) as part:
         kept = is_file(part)
         try:
-            found = _transfer(url, part, sha256, limit, until, progress)
+            found = _transfer(url, part, sha256, until, progress)
         except DownloadError as error:
             if not kept or isinstance(error, NoAnswerError):
                 raise
             part.unlink()  # what was kept may be the fault
-            found = _transfer(url, part, sha256, limit, until, progress)
+            found = _transfer(url, part, sha256, until, progress)
         try:
             part.replace(to)
         except PermissionError:  # on Windows: another process was quicker, and has it open
@@ -193,7 +192,6 @@ def _transfer(
     url: str,
     part: Path,
     sha256: str | None,
-    limit: int,
     until: float,
     progress: Callable[[int], None] | None,
 ) -> str:
@@ -213,7 +211,7 @@ def _transfer(
             headers = {"Range": f"bytes={start}-"} if start else {}
             try:
                 seconds = max(until - time.monotonic(), 0.001)
-                for block in _blocks(url, limit, seconds, headers, said):
+                for block in _blocks(url, _LARGEST, seconds, headers, said):
                     if start and "Content-Range" not in said:
                         stream.truncate(0)
                         digest, start, done = hashlib.sha256(), 0, 0
