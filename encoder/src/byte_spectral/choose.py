@@ -138,14 +138,10 @@ def prepared(spec: Spec, dtype: torch.dtype, device: torch.device, window: str,
     """A form and its packed taps, for a named window."""
     chosen = form(spec, dtype, device, window, has_lengths, size, *layer)
     packed = None if chosen.constants else chosen.pack(constant_taps(spec, window, device))
-    settle(device)
-    return chosen, packed
-
-
-def settle(device: torch.device) -> None:
-    """Wait until constants are in memory: kernels read them before the last launch has ended."""
+    # constants must be in memory: kernels read them before the last launch has ended
     if device.type == "cuda" and not torch.cuda.is_current_stream_capturing():
         torch.cuda.current_stream(device).synchronize()
+    return chosen, packed
 
 
 @functools.lru_cache(maxsize=64)

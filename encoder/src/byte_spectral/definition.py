@@ -26,7 +26,8 @@ def reference(
     """
     spec = make_spec(**transform)
     spectrum = frames(x, spec, lengths) @ dft_taps(spec, window).to(x.device)
-    return finish(spectrum, spec, x, lengths).to(dtype)
+    out = select(spectrum, spec.parts).to(dtype)
+    return out if lengths is None else out * inside(x, lengths).unsqueeze(2)
 
 
 def walked(x: torch.Tensor, spec: Spec) -> torch.Tensor:
@@ -71,14 +72,6 @@ def frames(x: torch.Tensor, spec: Spec, lengths: torch.Tensor | None) -> torch.T
     newest_first = torch.arange(spec.W - 1, -1, -1, device=x.device)
     # by an index: `flip` would have torch.export tell rows shorter than W from others
     return padded.unfold(1, spec.W, 1).index_select(2, newest_first)
-
-
-def finish(
-    spectrum: torch.Tensor, spec: Spec, x: torch.Tensor, lengths: torch.Tensor | None
-) -> torch.Tensor:
-    """[Re | Im] -> the parts asked for; 0 at positions from each row's length on."""
-    out = select(spectrum, spec.parts)
-    return out if lengths is None else out * inside(x, lengths).unsqueeze(2)
 
 
 def select(spectrum: torch.Tensor, parts: str) -> torch.Tensor:

@@ -25,26 +25,18 @@ def _data() -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def best(entries: list[Plan], capability: int) -> Plan | None:
-    """The entry with the highest `from` not above the capability, if its `to` is not below."""
-    fitting = [e for e in entries if e["from"] <= capability <= e.get("to", capability)]
-    return max(fitting, key=lambda e: int(e["from"]), default=None)
-
-
 def plan(kind: str, capability: int, purpose: Purpose = ()) -> Plan | None:
     """The tiles of one kind of kernel, or None where it has none for that architecture.
 
-    purpose: pairs by which the entry's special cases (`for`) are matched.
+    The entry with the highest `from` not above the capability, if its `to` is not below, and all of
+    its special cases (`for`) whose conditions the purpose names, in order.
     """
-    entry = best(_data()[kind], capability)
-    return None if entry is None else special(entry, purpose)
-
-
-def special(entry: Plan, purpose: Purpose) -> Plan:
-    """The entry with all of its special cases whose conditions the purpose names, in order."""
-    named = dict(purpose)
-    found = dict(entry)
-    for case in entry.get("for", ()):
+    every = _data()[kind]
+    fitting = [e for e in every if e["from"] <= capability <= e.get("to", capability)]
+    if not fitting:
+        return None
+    found, named = dict(max(fitting, key=lambda e: int(e["from"]))), dict(purpose)
+    for case in found.get("for", ()):
         if all(case[k] == named.get(k) for k in CONDITIONS if k in case):
             found |= case
     return found
