@@ -83,26 +83,18 @@ def command(
     from tritonwin.problems.doctor import diagnose
     from tritonwin.system.files import refuse_foreign, write_text
 
-    for wrong, msg in (
-        (
-            snapshot and (target.python or target.app or deep),
-            "--snapshot cannot be combined with --python, --app or --deep",
-        ),
-        (
-            as_json and (markdown or html),
-            "--json cannot be combined with --markdown or --html",
-        ),
-        (
-            list_checks and (markdown or html),
-            "--list-checks runs nothing that --markdown or --html could show",
-        ),
-        (
-            log and not markdown,
-            "--log goes with --markdown; to have a log explained: tritonwin explain FILE",
-        ),
-    ):
-        if wrong:
-            raise click.UsageError(msg, ctx)
+    conflicts = {
+        "--snapshot cannot be combined with --python, --app or --deep": snapshot
+        and (target.named or deep),
+        "--json cannot be combined with --markdown or --html": as_json and (markdown or html),
+        "--list-checks runs nothing that --markdown or --html could show": list_checks
+        and (markdown or html),
+        "--log goes with --markdown; to have a log explained: tritonwin explain FILE": log
+        and not markdown,
+    }
+    for message, conflict in conflicts.items():
+        if conflict:
+            raise click.UsageError(message, ctx)
     unknown = sorted(set(only) - {c.id for c in CHECKS})
     if unknown:
         raise UserError(
