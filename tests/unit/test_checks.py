@@ -264,11 +264,6 @@ def test_a_variable_that_triton_does_not_read_yet_is_a_warning(
     assert [dict(action.arguments) for action in problem.actions] == [{"variable": unset}]
 
 
-def test_a_launcher_before_3_4_asks_where_python_may_be_used() -> None:
-    facts = defects("last-error-launcher", version="3.3.1")
-    assert diagnose(facts, one("fork-launcher-stale-error")).problems == ()
-
-
 def test_a_variable_that_this_triton_ignores_is_not_one_that_it_cannot_read() -> None:
     """`ptxas-path-variable-ignored` names it."""
     facts = defects("tool-variables")

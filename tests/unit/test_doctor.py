@@ -8,9 +8,9 @@ import healthy
 import pytest
 from healthy import changed, dist, gpu, part, problem
 
-from tritonwin.facts.records import Facts, Gpu
+from tritonwin.facts.records import Facts
 from tritonwin.problems.advice import context
-from tritonwin.problems.check import Check, NotApplicable, Seen, seen
+from tritonwin.problems.check import Check, Seen, seen
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose, fold, merge
 from tritonwin.problems.records import CERTAINTIES, Evidence
@@ -28,11 +28,6 @@ def test_a_check_that_raises_is_a_line_and_the_others_still_run() -> None:
     assert diagnosis.checks[0].state == "crashed"
     assert diagnosis.checks[0].detail == "ZeroDivisionError: x"
     assert len(diagnosis.checks) == len(CHECKS) + 1
-
-
-def test_what_does_not_apply_says_why() -> None:
-    result = diagnose(healthy.HEALTHY, [raising(NotApplicable("no such GPU"))]).checks[0]
-    assert (result.state, result.detail) == ("not-applicable", "no such GPU")
 
 
 def test_consequences_are_folded_under_their_cause() -> None:
@@ -132,12 +127,6 @@ def test_a_turing_card_is_told_what_the_newest_torch_costs(card: str, told: bool
     assert ("torch 2.6 with Triton 3.2 is the newest pair" in found.remedy.summary) is told
     assert [action.name for action in found.actions] == ["install-torch"]
     assert len(found.remedy.commands) == 2
-
-
-def test_no_check_names_nvidia_where_another_card_is_in_charge() -> None:
-    amd = Gpu(index=0, vendor="amd", name="Radeon", source="registry")
-    results = {c.id: c for c in diagnose(changed(gpus=(amd,), drivers=()), CHECKS).checks}
-    assert results["driver-too-old"].state == "not-applicable"
 
 
 def test_a_hundred_thousand_findings_take_no_hundred_thousand_squared() -> None:

@@ -258,16 +258,6 @@ def test_what_was_compiled_from_any_patched_file_goes_with_the_patch(place: Patc
     assert not any(path.exists() for path in compiled)
 
 
-def test_read_only_files_are_patched_and_stay_read_only(place: PatchSession) -> None:
-    path = place.package / DRIVER
-    path.chmod(0o444)
-    before = state(place)
-    patch(place)
-    assert not path.stat().st_mode & 0o222
-    place.revert()
-    assert state(place) == before
-
-
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_folder_changes_nothing(place: PatchSession) -> None:
     folder = place.package / "tools"  # the last file of all
@@ -279,17 +269,6 @@ def test_a_read_only_folder_changes_nothing(place: PatchSession) -> None:
     finally:
         folder.chmod(0o755)
     assert state(place) == before
-
-
-def test_a_hard_link_into_a_package_cache_is_left_alone(
-    place: PatchSession, tmp_path: Path
-) -> None:
-    cached = tmp_path / "uv-cache.py"
-    os.link(place.package / DRIVER, cached)
-    content = cached.read_bytes()
-    patch(place)
-    assert cached.read_bytes() == content
-    assert (place.package / DRIVER).read_bytes() != content
 
 
 @pytest.mark.skipif(os.name == "nt", reason="symbolic links need rights there")
