@@ -6,6 +6,7 @@ from pathlib import Path
 
 import machines
 import pytest
+from cases import cases
 
 from tritonwin.build import attempt, planner
 from tritonwin.build.order import Order
@@ -15,26 +16,7 @@ from tritonwin.support import pip
 from tritonwin.system.process import Completed
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "https://me:opaque@h.org/x",
-        "https://opaque@h.org/x",
-        "https://:opaque@h.org/x",
-        "https://me:opaque@h.org/x.zip",
-        "ssh://git:opaque@h.org/x",
-        "https://h.org/x?access_token=opaque",
-        "https://h.org/x.git?sig=opaque#v1",
-        "https://h.org/glpat-opaque0123456789abcdef/x",
-        "https://me:opaque@[/x",
-        "https:/me:opaque@h.org/x",
-        "https:me:opaque@h.org/x",
-        "https://me:opaque@/x",
-        "git:////me:opaque@h.org/x",
-        "me:opaque@h.org:x/y.git",
-        "https://me:opaque%0apath=x@h.org/x",
-    ],
-)
+@pytest.mark.parametrize("address", cases("source_addresses.toml", "with_secrets"))
 def test_an_address_with_a_secret_is_refused(tmp_path: Path, address: str) -> None:
     with pytest.raises(UserError, match="holds a login or a token") as refused:
         planner.plan(Order(recipe="cuda-extension", source=address), machines.linux(tmp_path))

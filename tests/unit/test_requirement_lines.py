@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import cases
 from hosts import fake_host
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,26 +13,7 @@ from trees import write
 from tritonwin.facts.distributions import asks_for_triton, read_requirement_lines
 
 
-@pytest.mark.parametrize(
-    ("line", "asks"),
-    [
-        ("triton", True),
-        ("Triton >= 3.0", True),
-        ("triton==3.1.0; python_version >= '3.8'", True),
-        ("triton; platform_system == 'Windows'", True),
-        ("triton[tests]", True),
-        ("triton @ https://example.org/triton.whl", True),
-        ("triton; sys_platform == 'linux'", False),
-        ("triton; platform_system != 'Windows'", False),
-        ("triton; os_name == 'posix'", False),
-        ("triton; extra == 'gpu'", False),
-        ("triton-windows<3.6", False),
-        ("pytorch-triton", False),
-        ("tritonclient", False),
-        ("-r triton.txt", False),
-        ("", False),
-    ],
-)
+@pytest.mark.parametrize(("line", "asks"), cases("requirements.toml", "asks_for_triton"))
 def test_what_asks_for_triton(line: str, asks: bool) -> None:
     assert asks_for_triton(line) is asks
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.markers import Marker, default_environment
@@ -21,26 +22,7 @@ WINDOWS = Interpreter(
 HAVE = {"torch": "2.9.1+cu130", "setuptools": "80.1", "numpy": "2.4.0rc1"}
 
 
-@pytest.mark.parametrize(
-    ("line", "there"),
-    [
-        ("torch", True),
-        ("Torch>=2.5,<2.10", True),
-        ("torch==2.9.1", True),
-        ("torch>=2.10", False),
-        ("numpy>=2", True),
-        ("einops", False),
-        ('einops; extra == "dev"', True),
-        ('importlib-metadata; python_version < "3.10"', True),
-        ('colorama; sys_platform == "win32"', False),
-        ('colorama; sys_platform == "linux"', True),
-        ('colorama; platform_machine == "ARM64"', True),
-        ("torch[opt]", False),
-        ("torch @ https://example.org/torch.whl", False),
-        ('torch; platform_release > "1"', False),
-        ("no requirement at all (", False),
-    ],
-)
+@pytest.mark.parametrize(("line", "there"), cases("requirements.toml", "one"))
 def test_one_requirement(line: str, there: bool) -> None:
     assert satisfied([line], WINDOWS, HAVE) is there
     assert satisfied(["torch", line], WINDOWS, HAVE) is there

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from cases import cases
 from healthy import changed, variable
 from hosts import fake_host
 
@@ -26,22 +27,7 @@ def test_the_table_is_in_order() -> None:
     assert [known(entry.name.replace("*", "X")) for entry in entries] == list(entries)
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("CC", "path"),
-        ("cuda_path", "path"),
-        ("CUDA_PATH_V12_8", "path"),
-        ("TRITON_PTXAS_PATH", "path"),
-        ("VSCMD_ARG_TGT_ARCH", "value"),
-        ("VS170COMNTOOLS", "path"),
-        ("FLASH_ATTENTION_FORCE_BUILD", "value"),
-        ("FLASH_ATTN_CUDA_ARCHS", "list"),
-        ("TORCHINDUCTOR_CACHE_DIR", "path"),
-        ("_CL_", "options"),
-        ("INCLUDE", "list"),
-    ],
-)
+@pytest.mark.parametrize(("name", "kind"), cases("variables.toml", "known"))
 def test_known(name: str, kind: str) -> None:
     entry = known(name)
     assert entry.kind == kind
@@ -52,24 +38,7 @@ def test_what_is_none_of_our_business(name: str) -> None:
     assert known(name) is None
 
 
-@pytest.mark.parametrize(
-    ("value", "kind", "expected"),
-    [
-        ("1", "value", []),
-        ("1 ", "value", ["trailing-blank"]),
-        (" TRUE\t", "value", ["trailing-blank", "leading-blank"]),
-        ('"C:\\Program Files\\x"', "path", ["quotes"]),
-        ("'1'", "value", ["quotes"]),
-        ("it's", "value", []),
-        ("C:\\a;C:\\b", "path", ["semicolon"]),
-        ("80;120", "list", []),
-        ("80;120 ", "list", ["trailing-blank"]),
-        ("80; 120", "list", ["leading-blank"]),
-        ("80 ;120", "list", ["trailing-blank"]),
-        ('/I"C:\\x y" ', "options", []),
-        ("", "value", []),
-    ],
-)
+@pytest.mark.parametrize(("value", "kind", "expected"), cases("variables.toml", "flaws"))
 def test_flaws(value: str, kind: Kind, expected: list[str]) -> None:
     assert list(flaws(value, kind)) == expected
 
