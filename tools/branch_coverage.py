@@ -36,6 +36,7 @@ class Area:
     code: tuple[str, ...]
     tests: tuple[str, ...] = ()
     but: str = ""  # an expression for pytest
+    apart: tuple[str, ...] = ()  # files that are not mutated
 
     def files(self, package: Path = PACKAGE) -> set[str]:
         """The files of the code, from the package on; SystemExit if a pattern has none."""
