@@ -32,8 +32,9 @@ from winlane.fakes import Mingw  # noqa: E402
 from winlane.packages import Packages  # noqa: E402
 from winlane.pythons import Pythons, distribution  # noqa: E402
 from winlane.resources import HERE as LANE  # noqa: E402
-from winlane.resources import tomllib  # noqa: E402
 from winlane.upstream import Upstream, lay_over  # noqa: E402
+
+from tritonwin.system import toml  # noqa: E402
 
 DESTINATION = CHECKOUT / ".gpu"
 # Wine's Linux side: what the programs of a bundle load
@@ -54,7 +55,7 @@ _DICTIONARY = 192 * 2**20
 
 def load() -> dict[str, Any]:
     """bundles.toml: `common`, and `bundle` by name."""
-    return tomllib.loads((HERE / "bundles.toml").read_text("utf-8"))
+    return toml.loads((HERE / "bundles.toml").read_text("utf-8"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
