@@ -9,17 +9,12 @@ from cases import CORPUS
 
 from tritonwin.facts.amd import chip
 from tritonwin.facts.records import (
-    Compiler,
     CudaToolkit,
     Distribution,
-    Driver,
     Facts,
     Gpu,
     Interpreter,
     MsvcToolset,
-    Rocm,
-    Torch,
-    Triton,
     Variable,
     WindowsSdk,
 )
@@ -63,7 +58,6 @@ def gpu(capability: str, name: str = "NVIDIA GeForce RTX 4090") -> Gpu:
 
 def radeon(architecture: str = "gfx1100", **changes: Any) -> Facts:
     """A PC with a card of AMD on which everything works, of that chip."""
-    version, rocm = "2.12.0+rocm7.13.0", SITE + r"\_rocm_sdk_core"
     known = chip(architecture)
     card = Gpu(
         index=0,
@@ -74,51 +68,15 @@ def radeon(architecture: str = "gfx1100", **changes: Any) -> Facts:
         integrated=bool(known and known.integrated),
         memory_bytes=16 * 2**30,
     )
-    facts = replace(
-        HEALTHY,
-        distributions=(
-            dist("torch", version),
-            dist("torchvision", "0.27.0+rocm7.13.0"),
-            dist("triton-windows", "3.7.1.post27", tags=("cp312-cp312-win_amd64",)),
-            dist("rocm", "7.13.0"),
-        ),
-        torch=Torch(
-            version=version,
-            location=SITE + r"\torch",
-            source=SITE + r"\torch\version.py",
-            hip="7.13.26194",
-            chips=(architecture,),
-        ),
-        triton=replace(
-            HEALTHY.triton or Triton(version="", location="", source="", flavour="fork"),
-            version="3.7.1",
-            hip_headers=True,
-        ),
-        gpus=(card,),
-        drivers=(Driver(vendor="amd", source="registry", version="32.0.22021.1009", hip="7.2"),),
-        rocm=(
-            Rocm(
-                path=rocm,
-                source="site-packages",
-                kind="rocm-wheels",
-                version="7.13.0",
-                chips=(architecture,),
-                devel="absent",
-            ),
-        ),
-        cuda_toolkits=(),
-        compilers=(
-            Compiler(
-                family="clang-cl",
-                path=rocm + r"\lib\llvm\bin\clang-cl.exe",
-                source="ROCm wheels",
-                chosen=True,
-            ),
-        ),
-        msvc=(TOOLSET,),
-        windows_sdks=(SDK,),
+    amd = toml.loads((CORPUS / "radeon.toml").read_text("utf-8"))
+    for record in (amd["torch"], *amd["rocm"]):
+        record["chips"] = [architecture]
+    triton = {**_KNOWN["triton"], "version": "3.7.1", "hip_headers": True}
+    facts = from_json(
+        Facts, {"schema": Facts.schema, **_KNOWN, **amd, "triton": triton, "cuda_toolkits": []}
     )
-    return replace(facts, **changes)
+    own = {"interpreters": (TARGET,), "gpus": (card,), "msvc": (TOOLSET,), "windows_sdks": (SDK,)}
+    return replace(facts, **{**own, **changes})
 
 
 def toolkit(version: str, place: str, **more: Any) -> CudaToolkit:
