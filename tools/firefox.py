@@ -27,7 +27,7 @@ _SCHEMES: dict[Scheme, int] = {"dark": 0, "light": 1}
 
 @dataclass(frozen=True)
 class Marionette:
-    """What `browser.Page` asks of Playwright's page, by https://firefox-source-docs.mozilla.org."""
+    """The part of Playwright's page that `browser.Page` uses, by Firefox's own protocol."""
 
     connection: socket.socket
     numbers: Iterator[int] = field(default_factory=count)

@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Record:
-    """What kernels of every kind are compiled for.
+    """The constants that kernels of every kind are compiled for.
 
     Attributes:
         W, K, parts, shift: of the transform.

@@ -1,4 +1,4 @@
-"""What the tests of the encoder on a GPU share: bytes, and how far apart two results are."""
+"""Shared by the encoder's tests on a GPU: bytes, and how far apart two results are."""
 
 from __future__ import annotations
 

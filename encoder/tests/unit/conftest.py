@@ -15,7 +15,7 @@ collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["test_*.py"]
 
 @pytest.fixture(autouse=True)
 def _same_numbers() -> None:
-    """What a test draws does not depend on what ran before it."""
+    """The numbers that a test draws do not depend on the tests before it."""
     import torch
 
     torch.manual_seed(0)

@@ -91,7 +91,7 @@ class Numbers:
         self.written.append(index.reshape(-1))
 
     def done(self) -> bool:
-        """Whether any was written; each once then, or none."""
+        """True if any was written; then each was, once."""
         if self.written:
             counts = np.bincount(np.concatenate(self.written), minlength=self.size)
             assert (counts == 1).all(), f"written {counts.min()} to {counts.max()} times"

@@ -45,7 +45,7 @@ def published_kernel(x: torch.Tensor, features: int) -> torch.Tensor:
 
 
 def closed_form(x: torch.Tensor, features: int) -> torch.Tensor:
-    """What it computes, in float64: one number a row."""
+    """Its result in float64: one number a row."""
     total = (x.double() / 127.5 - 1).sum(dim=1).abs()
     return total[:, None, None].expand(*x.shape, features)
 

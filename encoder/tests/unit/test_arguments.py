@@ -1,4 +1,4 @@
-"""What cannot be used is named; what can is converted and never wrapped."""
+"""Wrong arguments are named; others are converted and never wrapped."""
 
 from __future__ import annotations
 

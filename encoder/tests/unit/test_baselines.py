@@ -1,4 +1,4 @@
-"""What the encoder is compared with is the same function, and the clock counts as it should."""
+"""The baselines compute the same function, and the clock counts as it should."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernels of sm_90 compute, without a GPU; see `gluon_in_numpy` for what that leaves open."""
+"""Kernels of sm_90 computed without a GPU; the limits of that are in `gluon_in_numpy`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Layout:
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why a value was taken.
+    """The reason for a value.
 
     Attributes:
         name: what was decided: "archs", "cuda", "toolset", "jobs" ...
@@ -63,7 +63,7 @@ class Reason:
 
 @dataclass(frozen=True, kw_only=True)
 class Obstacle:
-    """Why a plan cannot be carried out, by the id of the problem, and what to do about it."""
+    """A reason against a plan: the id of the problem, and the remedy."""
 
     problem: str
     message: str

@@ -60,7 +60,7 @@ class Machine:
 
 @dataclass
 class _Place:
-    """What is imagined to be somewhere.
+    """A place as the forecast has it.
 
     Attributes:
         real: the place on the disk of the thing that is here; None: a new folder.

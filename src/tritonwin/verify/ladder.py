@@ -52,7 +52,7 @@ class Trial:
 
     @property
     def step(self) -> str | None:
-        """What it says that it is doing."""
+        """The words for its work in progress."""
         return last_step(self.folder)
 
 

@@ -120,7 +120,7 @@ def is_stand_in() -> bool:
 
 
 def driver_error() -> str | None:
-    """Why the Linux driver cannot be used; None where it can."""
+    """The reason against the Linux driver; None: it can be used."""
     try:
         code: int = ctypes.CDLL(linux_driver()).cuInit(0)
     except OSError as error:
