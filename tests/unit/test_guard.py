@@ -122,6 +122,20 @@ def test_the_manager_is_told_both_spellings(facts: Facts, store: Store) -> None:
     assert not list_.parent.with_name("default").joinpath(f"ComfyUI-Manager/{list_.name}").exists()
 
 
+@pytest.mark.parametrize("lost", [0, -1], ids=["first line", "last line"])
+def test_a_block_without_its_ends_is_left_and_named(facts: Facts, store: Store, lost: int) -> None:
+    base = settings(facts).parent.parent
+    list_ = base / "ComfyUI/user/__manager/pip_blacklist.list"
+    guard.switch_on(facts, store)
+    lines = list_.read_text().splitlines(keepends=True)
+    del lines[lost]
+    list_.write_text("".join(lines))
+    before = tree_hash(base)
+    with pytest.raises(UserError, match=r"guard's lines in .*pip_blacklist\.list"):
+        guard.switch_off(facts, store)
+    assert tree_hash(base) == before
+
+
 def test_a_new_set_takes_the_place_of_the_old(facts: Facts, store: Store) -> None:
     root = settings(facts).parent.parent
     before = tree_hash(root)

@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from configparser import Error, RawConfigParser
+from functools import partial
 from pathlib import Path
 
 from tritonwin.facts.records import Facts
@@ -78,13 +79,16 @@ def files(facts: Facts, kept: Mapping[str, str]) -> tuple[FileText, ...]:
         _file(settings, lambda old: _settings(settings, old, url)),
     ]
     if is_folder(pinned.parent):
-        found.append(_file(pinned, lambda old: _with_block(old, _pins(facts, kept))))
+        found.append(_file(pinned, lambda old: _with_block(pinned, old, _pins(facts, kept))))
     for base in _applications(constraints):
         found += [
-            _file(file, lambda old: _with_block(old, _names(kept))) for file in _blacklists(base)
+            _file(file, partial(_with_block, file, lines=_names(kept)))
+            for file in _blacklists(base)
         ]
         if _may_have_settings_of_uv(base):
-            found.append(_file(base / "uv.toml", lambda old: _settings_of_uv(old, wanted)))
+            found.append(
+                _file(base / "uv.toml", partial(_settings_of_uv, base / "uv.toml", wanted))
+            )
     return tuple(found)
 
 
@@ -185,9 +189,19 @@ def _with_line(text: str, url: str, general: Sequence[str]) -> str:
     return f"{text[: key.end()]}{key[1]}    {url}{end}{text[key.end() :]}"
 
 
-def _with_block(old: str, lines: Sequence[str], *, first: bool = False) -> str | None:
-    """A file of lines without the guard's block, then with it at the end, or at the beginning."""
+def _without_block(path: Path, old: str) -> str:
     text = _BLOCK.sub("", old)
+    if _MARK in text:
+        raise CannotRemedyError(
+            f"the guard's lines in {path} have lost their first or last line",
+            f"Delete there by hand the lines that the guard wrote, and those with {_MARK!r}.",
+        )
+    return text
+
+
+def _with_block(path: Path, old: str, lines: Sequence[str], *, first: bool = False) -> str | None:
+    """A file of lines without the guard's block, then with it at the end, or at the beginning."""
+    text = _without_block(path, old)
     block = "".join(f"{line}\n" for line in (_HEAD, *lines, _END)) if lines else ""
     if block and not first and text and not text.endswith("\n"):
         text += "\n"
@@ -211,12 +225,12 @@ def _pins(facts: Facts, kept: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _settings_of_uv(old: str, wanted: Sequence[str]) -> str | None:
+def _settings_of_uv(path: Path, wanted: Sequence[str], old: str) -> str | None:
     """uv's settings with the constraints; as they are where they hold others, which cannot join."""
-    if _UV_KEY in _BLOCK.sub("", old) or old.startswith(_MARK_OF_UTF8):
+    if _UV_KEY in _without_block(path, old) or old.startswith(_MARK_OF_UTF8):
         return old
     lines = [f"{_UV_KEY} = [", *(f'    "{each}",' for each in wanted), "]"] if wanted else []
-    return _with_block(old, lines, first=True)
+    return _with_block(path, old, lines, first=True)
 
 
 def _may_have_settings_of_uv(base: Path) -> bool:
