@@ -237,6 +237,7 @@ def test_uv_is_told_in_the_folder_of_comfyui(facts: Facts, store: Store, name: s
         assert told == toml.loads((own or b"").decode())
     else:
         assert (file.read_bytes() if file.exists() else None) == own
+        assert guard.status(facts).left == ((str(file),) if own else ())
     guard.switch_off(facts, store)
     assert tree_hash(base) == before
 

@@ -281,6 +281,13 @@ def test_requests(text: str, name: str, url: str | None) -> None:
     assert (request.name, request.url) == (name, url)
 
 
+@pytest.mark.parametrize("folder", ["a#b", "a?b", "a @ b", "a%20b"])
+def test_a_wheel_by_its_path_in_a_folder_of_any_name(tmp_path: Path, folder: str) -> None:
+    wheel = tmp_path / folder / "einops-0.7.0-py3-none-any.whl"
+    request = parse_request(str(wheel))
+    assert (request.name, request.url) == ("einops", wheel.as_uri())
+
+
 @pytest.mark.parametrize(
     "text", ["", "not a package", "x.whl", "--index-url=https://h.org", "-e ."]
 )

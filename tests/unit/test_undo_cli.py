@@ -62,7 +62,7 @@ def test_undo_shows_asks_and_does(setting: Setting) -> None:
     assert (dry.status, tree_hash(setting.target)) == (0, changed)
     assert f"move {setting.target / 'a.txt'} to " in dry.out
     for answer in ("", "n\n"):
-        assert setting.undo(stdin=answer).status == 0
+        assert setting.undo(stdin=answer).status == 1
         assert tree_hash(setting.target) == changed
     done = setting.undo(identifier, stdin="y\n")
     assert "Everything is as it was before." in done.out

@@ -48,8 +48,8 @@ def command(
     """Undo what tritonwin changed last, byte for byte.
 
     All rounds of a fix are undone together, unless one is named. Needs no network. Started
-    again, it goes on wherever it was cut off. Exit status 1 when something was changed by others
-    since and so nothing was done.
+    again, it goes on wherever it was cut off. Exit status 1 when nothing was done: something was
+    changed by others since, or the question was answered with no.
 
     \b
     Examples:
@@ -90,8 +90,9 @@ def command(
         force=force,
     )
     if forget:
-        terminal.show(*journals.of_forgotten(forget_change(options, store, agree)))
-        return Exit.DONE
+        forgotten = forget_change(options, store, agree)
+        terminal.show(*journals.of_forgotten(forgotten))
+        return Exit.DONE if forgotten else Exit.PROBLEMS
 
     def show(result: UndoResult) -> None:
         terminal.show(*journals.of_undo(result))
@@ -105,7 +106,7 @@ def command(
         )
     elif not result.declined:
         show(result)
-    return Exit.PROBLEMS if result.stuck else Exit.DONE
+    return Exit.PROBLEMS if result.stuck or result.declined else Exit.DONE
 
 
 def _target(python: str | None, app: Path | None) -> str | None:

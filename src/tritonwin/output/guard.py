@@ -37,6 +37,8 @@ def of_guard(outcome: GuardOutcome) -> Iterator[TextLine]:
         yield line(f"  {'changed' if outcome.changed else 'in'} {file}")
     for file in outcome.missing:
         yield line(f"Missing or changed in {file}. To write it again: tritonwin guard on")
+    for file in outcome.left:
+        yield line(f"uv in that folder does not keep to it: {file} has settings of its own.")
     if drifted:
         yield line("Replaced all the same. See what that means: tritonwin doctor")
     for name in outcome.overruled if outcome.kept else ():

@@ -8,7 +8,7 @@ from tritonwin.facts.history import proven_state
 from tritonwin.facts.records import Facts
 from tritonwin.journal import Store, preview, undo
 from tritonwin.remedies.apply import apply_plan
-from tritonwin.remedies.keep_set import constraints_file, files, read_kept
+from tritonwin.remedies.keep_set import constraints_file, files, left_alone, read_kept
 from tritonwin.remedies.plan import CannotRemedyError, FileText, KeepSet, Plan, target_to_change
 from tritonwin.remedies.records import Drifted, GuardOutcome, GuardState
 from tritonwin.system.codec import DecodeError, from_json
@@ -37,6 +37,7 @@ def status(facts: Facts) -> GuardOutcome:
         ),
         files=held,
         missing=wanted if held else (),
+        left=tuple(str(file) for file in left_alone(facts)) if held else (),
         overruled=tuple(name for name in _OVERRULING if facts.variable(name)),
         uv=constraints.as_uri() if kept else None,
     )

@@ -92,6 +92,14 @@ def files(facts: Facts, kept: Mapping[str, str]) -> tuple[FileText, ...]:
     return tuple(found)
 
 
+def left_alone(facts: Facts) -> tuple[Path, ...]:
+    """uv's settings that hold constraints of their own, which cannot join the guard's."""
+    found = [
+        b / "uv.toml" for b in _applications(constraints_file(facts)) if _may_have_settings_of_uv(b)
+    ]
+    return tuple(file for file in found if _has_its_own(file, _text(file) or ""))
+
+
 def read_kept(constraints: str | None) -> dict[str, str]:
     """The versions of a constraints file."""
     return dict(_KEPT.findall(constraints or ""))
@@ -227,10 +235,14 @@ def _pins(facts: Facts, kept: Mapping[str, str]) -> list[str]:
 
 def _settings_of_uv(path: Path, wanted: Sequence[str], old: str) -> str | None:
     """uv's settings with the constraints; as they are where they hold others, which cannot join."""
-    if _UV_KEY in _without_block(path, old) or old.startswith(_MARK_OF_UTF8):
+    if _has_its_own(path, old):
         return old
     lines = [f"{_UV_KEY} = [", *(f'    "{each}",' for each in wanted), "]"] if wanted else []
     return _with_block(path, old, lines, first=True)
+
+
+def _has_its_own(path: Path, text: str) -> bool:
+    return _UV_KEY in _without_block(path, text) or text.startswith(_MARK_OF_UTF8)
 
 
 def _may_have_settings_of_uv(base: Path) -> bool:

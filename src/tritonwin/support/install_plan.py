@@ -181,11 +181,12 @@ def parse_request(text: str) -> Requirement:
     Raises:
         UserError: it is neither.
     """
-    plain = text.partition("#")[0]
+    url = is_url(text)
+    plain = text.partition("#")[0].partition("?")[0] if url else text
     try:
-        if not plain.partition("?")[0].endswith(".whl") or " @ " in plain:
+        if not plain.endswith(".whl") or (url and " @ " in plain):
             return Requirement(text)
-        address = text if is_url(text) else Path(text).absolute().as_uri()
+        address = text if url else Path(text).absolute().as_uri()
         return Requirement(f"{read(plain).distribution} @ {address}")
     except (InvalidRequirement, WheelNameError) as error:
         raise UserError(
