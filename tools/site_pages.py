@@ -10,6 +10,7 @@ import difflib
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
@@ -123,7 +124,7 @@ def problem_page(entry: Entry) -> str:
     blocks = [f"# {_title(entry)}", f"`{entry.id}`: {about.described(entry)}", *_seen(entry)]
     for heading, inside in about.parts(entry, catalogue.load(), _marked):
         blocks += [f"## {heading}", *map(_markdown, inside)]
-    return _page(blocks, words=_words(entry))
+    return _page(blocks, words=_words()[entry.id])
 
 
 def _marked(text: str) -> str:
@@ -146,11 +147,15 @@ def _markdown(block: Block) -> str:
     raise TypeError(block)
 
 
-def _words(entry: Entry) -> Sequence[str]:
-    """The words of a problem's error texts, as the search splits a pasted one."""
-    texts = (*_examples(entry.id), *(a for s in entry.signatures for a in s.anchors))
-    words = (word.lower() for text in texts for word in re.split(SEPARATOR, text))
-    return tuple(dict.fromkeys(word for word in words if len(word) > 1))
+@cache
+def _words() -> Mapping[str, Sequence[str]]:
+    """The words of each problem's error texts, without those that a tenth of all problems share."""
+    found: dict[str, set[str]] = {}
+    for id_, entry in catalogue.load().entries.items():
+        text = " ".join((*_examples(id_), *(a for s in entry.signatures for a in s.anchors)))
+        found[id_] = {word.lower() for word in re.split(SEPARATOR, text) if len(word) > 1}
+    shared = Counter(word for words in found.values() for word in words)
+    return {i: sorted(w for w in found[i] if shared[w] * 10 <= len(found)) for i in found}
 
 
 def _emphasised(text: str) -> str:
