@@ -9,7 +9,7 @@ import healthy
 import pytest
 from cases import cases
 
-from tritonwin.facts.records import Facts
+from tritonwin.facts.records import Facts, Variable
 from tritonwin.problems import catalogue, explain
 from tritonwin.problems.conditions import allows
 from tritonwin.problems.explain import explain_lines
@@ -73,6 +73,19 @@ def verdict(fact: str, *allowed: str, snapshot: Facts | None = None, **values: s
 def test_conditions(row: tuple[Any, ...]) -> None:
     fact, allowed, values, *expected = row
     assert verdict(fact, *allowed, **values) is next(iter(expected), None)
+
+
+def test_a_variable_in_the_log_takes_none_of_the_snapshots_others() -> None:
+    snapshot = replace(
+        healthy.HEALTHY,
+        variables=(
+            Variable(name="CC", value="cl.exe", scope="process"),
+            Variable(name="TRITON_OVERRIDE_ARCH", value="gfx1030", scope="process"),
+        ),
+    )
+    found = facts_at(log(override_arch="gfx1100"), 99, snapshot)
+    values = {variable.name: variable.value for variable in found.variables}
+    assert values == {"CC": "cl.exe", "TRITON_OVERRIDE_ARCH": "gfx1100"}
 
 
 def test_the_snapshot_fills_the_gaps() -> None:

@@ -38,7 +38,8 @@ def of_guard(outcome: GuardOutcome) -> Iterator[TextLine]:
     for file in outcome.missing:
         yield line(f"Missing or changed in {file}. To write it again: tritonwin guard on")
     for file in outcome.left:
-        yield line(f"uv in that folder does not keep to it: {file} has settings of its own.")
+        yield line(f"uv does not keep to it in the folder of {file}, which has its own constraints")
+        yield line(f"  or begins with a byte order mark. Add there the lines of {outcome.uv}")
     if drifted:
         yield line("Replaced all the same. See what that means: tritonwin doctor")
     for name in outcome.overruled if outcome.kept else ():

@@ -194,7 +194,9 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
             distribution=INTELS_TRITON[0] if intels else None,
         )
     if named := value("override_arch"):
-        changes["variables"] = (Variable(name=OVERRIDE, value=named, scope="process"),)
+        variable = Variable(name=OVERRIDE, value=named, scope="process")
+        kept = (v for v in base.variables if v.name.upper() != OVERRIDE)
+        changes["variables"] = (variable, *kept)
     if version := value("driver"):
         changes["drivers"] = (Driver(vendor="nvidia", source=SOURCE, version=version),)
     # toolset 14.44 has the compiler that calls itself 19.44.35207
