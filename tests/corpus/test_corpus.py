@@ -114,27 +114,3 @@ def test_a_form_changes_hardly_any_answer_of_all(form: str) -> None:
     tried, wrong = changed(form, 0, 1)
     print(f"{form}: {tried - len(wrong)} of {tried}", *wrong, sep="\n    ")
     assert len(wrong) <= 0.06 * tried
-
-
-# --- the report ---
-
-
-def test_the_report_names_what_was_mistaken() -> None:
-    case = dataclasses.replace(
-        cases("cases")[0], label="x", right=frozenset("x"), wanted=("zz",), never=(".",)
-    )
-    lines = list(score_corpus.report((case,)))
-    assert "top 1:       0.00% of 1" in lines
-    assert f"    {case.id}: x -> {case.answers[0].id}" in lines
-    assert f"    {case.id}: x -> harm: ." in lines
-
-
-def test_a_folder_is_scored_from_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "a.log").write_text("error C2872: 'std': ambiguous symbol\n")
-    (tmp_path / "cases.jsonl").write_text('{"id": "a", "label": "msvc-std-ambiguous"}')
-    assert score_corpus.main([str(tmp_path)]) == 0
-    assert "top 1:     100.00%" in capsys.readouterr().out
-    assert score_corpus.main([]) == 2

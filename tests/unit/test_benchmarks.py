@@ -1,4 +1,4 @@
-"""Figures and their goals; the model of a build against a build that was measured."""
+"""The model of a build against a build that was measured."""
 
 from __future__ import annotations
 
@@ -9,36 +9,12 @@ from pathlib import Path
 
 import figures
 import pytest
-from figures import Figure
 
 import tritonwin
 from tritonwin.build import jobs
 from tritonwin.build.jobs import Resources
 from tritonwin.build.plan import Notes
 from tritonwin.build.recipe import load
-
-
-def figure(value: float, **more: object) -> Figure:
-    return Figure(what="a / b", where="here", value=value, goal=1.5, **more)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("measured", "met", "shown"),
-    [
-        (figure(1.5), True, "1.5"),
-        (figure(1.501), False, "1.501"),
-        (figure(1.5, least=True), True, "1.5"),
-        (figure(1.4999, least=True, unit="s"), False, "1.4999 s"),
-        (figure(0.39123), True, "0.391"),
-        (figure(58.04, least=True, unit="MB/s"), True, "58 MB/s"),
-    ],
-)
-def test_a_figure_shows_on_which_side_of_its_goal_it_lies(
-    measured: Figure, met: bool, shown: str
-) -> None:
-    assert measured.met is met
-    assert measured.shown == shown
-    assert figures.all_met([measured]) == int(not met)
 
 
 def test_the_recipe_of_flash_attn_expects_what_was_measured() -> None:

@@ -75,60 +75,6 @@ def test_links_lead_to_pages(page: str) -> None:
         assert Path(there).as_posix() in PAGES, target
 
 
-def test_addresses_have_the_form_of_addresses() -> None:
-    """They are not asked: a site of others may be away."""
-    found = {
-        a
-        for text in PAGES.values()
-        for a in re.findall(r"\]\((https?:[^)]*)\)|<(https?:[^>]*)>", text)
-    }
-    addresses = {one or other for one, other in found}
-    assert len(addresses) > 30
-    form = r"https://(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?:/[\w.~%/+-]*)?(?:\?[\w=&%.-]+)?(?:#[\w.-]+)?"
-    assert [a for a in sorted(addresses) if not re.fullmatch(form, a)] == []
-
-
-def test_what_is_named_is_linked() -> None:
-    ids = {"cpu-only-torch": "problems/cpu-only-torch.md", "rule:dlfcn": "patch/dlfcn.md"}
-    text = "# `cpu-only-torch`\n\nSee `cpu-only-torch`, [`rule:dlfcn`](x.md), `rule:dlfcn` and `dlfcn`.\n"
-    text += "\n    `cpu-only-torch`\n\n```\n`cpu-only-torch`\n```\n"
-    expected = text.replace(
-        "See `cpu-only-torch`", "See [`cpu-only-torch`](../problems/cpu-only-torch.md)"
-    ).replace(", `rule:dlfcn` and", ", [`rule:dlfcn`](dlfcn.md) and")
-    assert build_site.linked_names("patch/index.md", text, ids) == expected
-
-
-def test_the_order_is_that_of_the_sections_and_nothing_is_left_out() -> None:
-    names = ["b.md", "new.md", "p/z.md", "p/index.md", "a.md"]
-    inner = {"title": "P", "pages": ["p/z.md", "p/"]}
-    sections = [{"title": "One", "pages": ["a.md", inner]}, {"title": "Two", "pages": ["b.md"]}]
-    assert build_site.navigation(names, sections) == [
-        {"One": ["a.md", {"P": ["p/z.md", "p/index.md"]}]},
-        {"Two": ["b.md"]},
-        {"More": ["new.md"]},
-    ]
-    with pytest.raises(SystemExit, match=r"P: there is no p/z\.md"):
-        build_site.navigation(["a.md", "b.md"], sections)
-
-
 def test_the_real_order_names_every_page() -> None:
     nav = build_site.navigation(list(PAGES), build_site.site()["section"])
     assert "More" not in nav[-1]
-
-
-@pytest.mark.parametrize(
-    ("tag", "loads"),
-    [
-        ('<script src="https://example.org/a.js"></script>', True),
-        ('<link rel="stylesheet" href="https://fonts.example.org/a.css">', True),
-        ("<img alt='x' src='http://example.org/a.png'>", True),
-        ('<link rel="canonical" href="https://example.org/">', False),
-        ('<a href="https://example.org/">there</a>', False),
-        ('<script src="assets/a.js"></script>', False),
-    ],
-)
-def test_what_is_loaded_from_elsewhere_is_seen(tmp_path: Path, tag: str, loads: bool) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "page.html").write_text(f"<html>{tag}</html>", encoding="utf-8")
-    found = list(build_site.from_elsewhere(tmp_path))
-    assert [f.startswith("sub/page.html: ") for f in found] == [True] * loads

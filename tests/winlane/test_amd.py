@@ -208,11 +208,6 @@ def test_names_the_fault_first(machine: Machine, fault: Fault) -> None:
     assert [c for c in document["checks"] if c["state"] == "crashed"] == []
 
 
-def test_enough_faults() -> None:
-    assert len(FAULTS) >= 12
-    assert len(FIXED) >= 8
-
-
 @each(FIXED, USUAL[1])
 def test_repairs_proves_and_undoes(
     lane: Lane, machine: Machine, tmp_path: Path, fault: Fault, desktop: None
