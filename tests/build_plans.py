@@ -33,7 +33,6 @@ def plan(root: Path, **fields: Any) -> BuildPlan:
         toolset=None,
         cpp_standard=None,
         jobs=8,
-        nvcc_threads=1,
         memory=CompilerMemory(
             free=None, reserve=0, base=GIB, compiler=GIB, together=0.5, bound=9 * GIB, expected=GIB
         ),

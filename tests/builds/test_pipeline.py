@@ -16,13 +16,13 @@ from world import PIP, World
 from tritonwin.build import ninja, runner
 from tritonwin.build import wheel as wheels
 from tritonwin.build.command import script
-from tritonwin.build.outcome import BuildOutcome, Progress
+from tritonwin.build.outcome import BuildInfo, BuildOutcome, Progress
 from tritonwin.build.plan import BuildPlan, BuildSource
 from tritonwin.build.runner import make
-from tritonwin.build.wheel import read_info
 from tritonwin.errors import UserError
 from tritonwin.journal.store import TargetBusyError, locked
 from tritonwin.journal.tree import file_hash
+from tritonwin.system.codec import from_json, parse
 from tritonwin.system.files import paths_in
 from tritonwin.system.process import run
 
@@ -67,7 +67,7 @@ def test_a_wheel_that_is_proven_and_described(world: World, target: Path) -> Non
     assert [p for p in progress if p.total == 7 and 0 < p.done < 7 and p.remaining and p.memory]
     # the record says from what, and can be read again
     assert outcome.info is not None
-    record = read_info(Path(outcome.info))
+    record = from_json(BuildInfo, parse(Path(outcome.info).read_text()))
     assert record.sha256 == file_hash(Path(outcome.wheel))
     assert record.versions["ninja"]
     assert record.runs[-1].peak_memory
@@ -226,12 +226,17 @@ def test_interrupted_at_random_and_resumed(world: World, tmp_path: Path) -> None
 
 
 def test_what_is_prepared_is_built_by_the_script(world: World) -> None:
+    def stop(event: object) -> None:
+        if str(event).startswith("compiling"):
+            raise KeyboardInterrupt
+
     world.write()
     plan, context = world.plan(), world.context()
-    runner.prepare(plan, context)
+    with pytest.raises(KeyboardInterrupt):
+        runner.build(plan, replace(context, on_event=stop))
     assert world.compiled("start") == {}
     file = world.folder / "build.sh"
-    file.write_text(script(plan, "sh", context.host, ["true"]))
+    file.write_text(script(plan, "sh", context.host))
     done = run("/bin/sh", [str(file)], timeout=120, env=dict(context.host.env.data))
     assert done.code == 0, done.err
     (wheel,) = paths_in(plan.layout.dist, "*.whl")

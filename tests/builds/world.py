@@ -118,7 +118,6 @@ class World:
             toolset=None,
             cpp_standard=None,
             jobs=4,
-            nvcc_threads=1,
             memory=CompilerMemory(free=None, reserve=0, base=GIB, compiler=GIB, together=1.0,
                           bound=5 * GIB, expected=5 * GIB),
             disk_bytes=GIB,

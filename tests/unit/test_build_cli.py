@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,11 +87,7 @@ def test_a_refused_plan(call: Call) -> None:
         ("flash-attn", "--snapshot", "report.json"),
         ("flash-attn", "--snapshot", "report.json", "--plan", "--script", "sh"),
         ("flash-attn", "--script", "cmd"),
-        ("flash-attn", "--fleet", "nowhere.toml"),
-        ("flash-attn", "--fleet", "nowhere.toml", "--arch", "8.9"),
-        ("flash-attn", "--index-of", ".", "--plan"),
         ("flash-attn", "--plan", "--find-links", "nowhere"),
-        ("triton", "--plan", "--llvm", "nowhere"),
         ("cuda-extension", "--plan"),
         ("flash-attn", "--resume", "--yes"),
     ],
@@ -106,14 +99,6 @@ def test_wrong_use_is_the_users_to_solve(call: Call, words: tuple[str, ...]) -> 
     assert "Traceback" not in done.words
 
 
-def test_an_index_of_nothing(call: Call, tmp_path: Path) -> None:
-    done = call("build", "flash-attn", "--index-of", tmp_path)
-    assert (done.status, "0 wheels" in done.out) == (1, True)
-    done = call("build", "flash-attn", "--index-of", tmp_path, "--json")
-    assert (done.status, done.document["schema"]) == (1, "tritonwin.wheels/1")
-    assert done.document == json.loads((tmp_path / "wheels.json").read_text())
-
-
 def test_a_script_is_printed_alone(
     machine: BuildMachine, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -121,33 +106,6 @@ def test_a_script_is_printed_alone(
     out, _ = capfdbinary.readouterr()
     assert out.startswith(b"#!/bin/sh\nset -eu\n")
     assert b"export MAX_JOBS=8\n" in out
-
-
-def test_a_script_prepares_what_was_asked_for(
-    machine: BuildMachine,
-    capfd: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """From any folder."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "bin" / "git").touch()
-    words = ["--source", "https://example.org/x", "--ref", "v1", "--root", "b"]
-    words += ["--arch", "8.9", "--arch", "9.0", "--anyway"]
-    assert app.run(["build", "cuda-extension", *words, "--script", "sh"]) == 0
-    out, _ = capfd.readouterr()
-    (line,) = [line for line in out.splitlines() if " --prepare " in line]
-    target = machine.facts.target
-    assert target is not None
-    called = shlex.split(line)
-    assert called[:6] == [sys.executable, "-m", "tritonwin", "build", "cuda-extension", "--prepare"]
-    assert sorted(called[6:]) == sorted(
-        (
-            *("--python", target.executable, "--source", "https://example.org/x", "--ref", "v1"),
-            *("--arch", "8.9", "--arch", "9.0", "--root", str(tmp_path / "b")),
-            "--anyway",
-        )
-    )
 
 
 # --- sources

@@ -25,7 +25,6 @@ from tritonwin.system.host import Host
 from tritonwin.system.shells import ScriptError
 
 HOST = Host.this_machine()
-PREPARE = ("/tritonwin", "build", "flash-attn", "--prepare")
 # a setup.py that says what it was started with
 SETUP = """\
 import json, os, sys
@@ -39,12 +38,12 @@ def on_windows(tmp_path: Path) -> BuildPlan:
 
 
 def lines_of(made: BuildPlan, shell: Shell = "cmd") -> list[str]:
-    return script(made, shell, HOST, PREPARE).split("\r\n" if shell == "cmd" else "\n")
+    return script(made, shell, HOST).split("\r\n" if shell == "cmd" else "\n")
 
 
 def test_a_script_for_windows(tmp_path: Path) -> None:
     """It leaves its folder first: that no planted program is started, tests/winlane/test_build.py."""
-    text = script(on_windows(tmp_path), "cmd", HOST, PREPARE)
+    text = script(on_windows(tmp_path), "cmd", HOST)
     assert text.count("\r\n") == text.count("\n")
     lines = text.split("\r\n")
     assert lines[:4] == [
@@ -68,7 +67,7 @@ def test_a_script_for_windows(tmp_path: Path) -> None:
 def test_a_script_is_the_command_that_the_runner_starts(tmp_path: Path, shell: Shell) -> None:
     machine = windows(tmp_path) if shell == "cmd" else linux(tmp_path)
     made = plan(Order(recipe="flash-attn"), machine)
-    text = script(made, shell, HOST, PREPARE)
+    text = script(made, shell, HOST)
     start = command(made, HOST)
     quoted = [f'"{word}"' if shell == "cmd" else shlex.quote(word) for word in start.argv]
     assert text.splitlines()[-2 if shell == "cmd" else -1] == " ".join(quoted)
@@ -76,7 +75,6 @@ def test_a_script_is_the_command_that_the_runner_starts(tmp_path: Path, shell: S
         escaped = value.replace("%", "%%") if shell == "cmd" else shlex.quote(value)
         assert f"{name}={escaped}" in text
     assert start.folder in text
-    assert text.index("--prepare") < text.index("MAX_JOBS")
 
 
 def test_percent_signs_are_doubled_in_a_batch(tmp_path: Path) -> None:
@@ -92,18 +90,18 @@ def test_percent_signs_are_doubled_in_a_batch(tmp_path: Path) -> None:
 def test_what_a_batch_cannot_say_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
     made = replace(on_windows(tmp_path), **change)  # type: ignore[arg-type]
     with pytest.raises(ScriptError, match="cannot be written into a batch"):
-        script(made, "cmd", HOST, PREPARE)
+        script(made, "cmd", HOST)
 
 
 def test_a_line_that_cmd_would_not_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScriptError, match="8,191"):
-        script(replace(on_windows(tmp_path), command=("a",) * 3000), "cmd", HOST, PREPARE)
+        script(replace(on_windows(tmp_path), command=("a",) * 3000), "cmd", HOST)
 
 
 def test_a_refused_plan_has_no_script(tmp_path: Path) -> None:
     made = plan(Order(recipe="flash-attn"), windows(tmp_path, msvc=()))
     with pytest.raises(ScriptError) as caught:
-        script(made, "cmd", HOST, PREPARE)
+        script(made, "cmd", HOST)
     assert caught.value.help
 
 
@@ -111,7 +109,7 @@ def test_a_refused_plan_has_no_script(tmp_path: Path) -> None:
 def test_a_script_is_for_its_system(tmp_path: Path, shell: Shell) -> None:
     made = replace(on_windows(tmp_path), windows=shell == "sh")
     with pytest.raises(ScriptError, match="does not run"):
-        script(made, shell, HOST, PREPARE)
+        script(made, shell, HOST)
 
 
 def test_the_script_for_sh_starts_what_the_runner_would(tmp_path: Path) -> None:
@@ -128,7 +126,7 @@ def test_the_script_for_sh_starts_what_the_runner_would(tmp_path: Path) -> None:
     (here / "true").write_text("#!/bin/sh\nexit 1\n")
     (here / "true").chmod(0o755)
     file = tmp_path / "build.sh"
-    file.write_text(script(made, "sh", HOST, ("true", "prepared")))
+    file.write_text(script(made, "sh", HOST))
     done = subprocess.run(
         ["/bin/sh", str(file)],
         env={**env, "PATH": f".:{env['PATH']}"},

@@ -14,6 +14,7 @@ from tritonwin.build.order import BuildMachine, Order, read_checkout
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
+from tritonwin.system.host import Environment
 
 SHA = "04089e40" + "0" * 56
 COMMIT = "46111560" + "a" * 32
@@ -92,13 +93,15 @@ def test_symbolic_links_up_to_3_6(tmp_path: Path, version: str, refusal: bool) -
 def test_offline_wants_folders(tmp_path: Path) -> None:
     folder = source(tmp_path / "t")
     lacking = planned(Order(recipe="triton", offline=True), windows(tmp_path), folder)
-    assert "--llvm DIR --nlohmann-json DIR" in refused(lacking)
-    order = Order(recipe="triton", offline=True, llvm=tmp_path / "llvm", json=tmp_path / "json")
-    made = planned(order, windows(tmp_path), folder)
+    assert "LLVM_SYSPATH, JSON_SYSPATH" in refused(lacking)
+    folders = {name: str(tmp_path / name) for name in ("LLVM_SYSPATH", "JSON_SYSPATH")}
+    there = windows(tmp_path)
+    env = Environment({**there.host.env.data, **folders}, windows=True)
+    there = replace(there, host=replace(there.host, env=env))
+    made = planned(Order(recipe="triton", offline=True), there, folder)
     assert made.possible, refused(made)
     assert made.environment["TRITON_OFFLINE_BUILD"] == "1"
-    assert made.environment["LLVM_SYSPATH"] == str(tmp_path / "llvm")
-    assert made.environment["JSON_SYSPATH"] == str(tmp_path / "json")
+    assert folders.items() <= made.environment.items()
     assert made.downloads == ()
     # no CMakeCache.txt of the other way is ever seen
     online = planned(Order(recipe="triton"), windows(tmp_path), folder)

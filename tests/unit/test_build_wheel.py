@@ -16,11 +16,12 @@ from fat_binaries import container, entry
 
 from tritonwin.build import recipe as recipes
 from tritonwin.build import runner, wheel
-from tritonwin.build.outcome import BuildRun, BuildState, ProofStep, WheelProof
+from tritonwin.build.outcome import BuildInfo, BuildRun, BuildState, ProofStep, WheelProof
 from tritonwin.build.plan import BuildSource
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.system.codec import from_json, parse
 
 METADATA = "Metadata-Version: 2.1\nName: my_kernels\nVersion: 1.0\n\nVersion: of the description\n"
 FILES = {
@@ -131,7 +132,7 @@ def test_the_record_of_a_wheel(tmp_path: Path) -> None:
     redactor = Redactor(Identity())
     file = wheel.write_info(record, tmp_path, redactor)
     assert file.name == f"{NAME}.build-info.json"
-    assert wheel.read_info(file) == redactor.record(record)
+    assert from_json(BuildInfo, parse(file.read_text())) == redactor.record(record)
 
 
 @pytest.mark.parametrize(

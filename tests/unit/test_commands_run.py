@@ -142,9 +142,6 @@ def written(top: Path) -> Path:
     (here / "ComfyUI").mkdir()
     for name in ("main.py", "ComfyUI/main.py"):
         (here / name).write_text("print('started')\n")
-    (here / "fleet.toml").write_text(
-        'python = ["3.12"]\ntorch = ["2.9.1"]\ncuda = ["12.8"]\narchs = ["8.9"]\n'
-    )
     return here
 
 

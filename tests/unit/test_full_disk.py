@@ -90,7 +90,6 @@ def test_who_changed_something_hears_where_that_is_seen(tmp_path: Path) -> None:
     [
         ("page.html", ("doctor", "--snapshot", "facts.json", "--html", "page.html")),
         ("out.json", ("snapshot", "--python", sys.executable, "-o", "out.json")),
-        ("wheels.json", ("build", "cuda-extension", "--index-of", ".")),
         ("a.bat", ("run", "--python", sys.executable, "--write-bat", "a.bat", "--", "b.py")),
     ],
 )

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tritonwin.build import fleet, ninja
-from tritonwin.errors import UserError
+from tritonwin.build import ninja
 from tritonwin.facts import distributions
 from tritonwin.facts.distributions import holds, read_requirement
 from tritonwin.facts.redaction.identity import Identity
@@ -189,8 +188,6 @@ def test_lists_in_lists(depth: int) -> None:
     ids=["lists", "tables", "digits"],
 )
 def test_toml_that_pythons_reader_falls_over(text: str) -> None:
-    with pytest.raises(UserError, match="the matrix cannot be used"):
-        fleet.read("flash-attn", text)
     assert distributions._dependencies(text) == []
 
 

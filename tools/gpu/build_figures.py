@@ -27,7 +27,7 @@ def summary(root: Path, whole: float) -> dict[str, Any]:
     return {
         "whole": whole,
         "cores": cores,
-        "plan": {k: plan[k] for k in ("jobs", "nvcc_threads", "seconds", "memory")},
+        "plan": {k: plan[k] for k in ("jobs", "seconds", "memory")},
         "runs": runs,
         "wall": round(wall, 1),
         "cpu": round(cpu, 1),

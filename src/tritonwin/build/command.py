@@ -219,11 +219,10 @@ def folders_of(toolkit: Toolkit | None, *, windows: bool) -> tuple[str, ...]:
 # --- as a script
 
 
-def script(plan: BuildPlan, shell: Shell, host: Host, prepare: Sequence[str]) -> str:
-    """The text of the script, with the line ends of its shell.
+def script(plan: BuildPlan, shell: Shell, host: Host) -> str:
+    """The build's own command in its environment, with the line ends of its shell.
 
-    Args:
-        prepare: the call of tritonwin that puts everything into its place: `build ... --prepare`.
+    It runs in the folder that `build` has prepared.
 
     Raises:
         ScriptError: the plan is refused, is for another system, or cannot be written for the shell.
@@ -242,19 +241,18 @@ def script(plan: BuildPlan, shell: Shell, host: Host, prepare: Sequence[str]) ->
     # "%~" ends a batch file with an error, in a remark too
     title = "".join(c if c.isprintable() and c != "%" else " " for c in title)
     if shell == "sh":
-        return "".join(f"{line}\n" for line in _sh(title, prepare, command(plan, host)))
-    return shells.batch(_cmd(title, prepare, command(plan, host)))
+        return "".join(f"{line}\n" for line in _sh(title, command(plan, host)))
+    return shells.batch(_cmd(title, command(plan, host)))
 
 
 # `if errorlevel 1` would miss the negative codes of programs that crash
 _CHECK = 'if not "%ERRORLEVEL%"=="0" exit /b 1'
 
 
-def _cmd(title: str, prepare: Sequence[str], build: Command) -> Iterator[str]:
+def _cmd(title: str, build: Command) -> Iterator[str]:
     # setlocal comes first: its end returns the console to its folder
     yield from ("@echo off", "setlocal DisableDelayedExpansion")
     yield from ('cd /d "%SystemRoot%\\System32"', "chcp 65001 >nul", f"rem --- {title}")
-    yield from (" ".join(map(shells.batch_word, prepare)), _CHECK, "rem --- the build")
     yield from (f'set "{name}="' for name in build.unset)
     yield from (
         f'set "{name}={shells.batch_value(value)}"' for name, value in build.variables.items()
@@ -273,9 +271,8 @@ def _cmd(title: str, prepare: Sequence[str], build: Command) -> Iterator[str]:
     yield from (" ".join(map(shells.batch_word, build.argv)), _CHECK)
 
 
-def _sh(title: str, prepare: Sequence[str], build: Command) -> Iterator[str]:
+def _sh(title: str, build: Command) -> Iterator[str]:
     yield from ("#!/bin/sh", "set -eu", "cd /", f"# --- {title}")
-    yield from (shlex.join(prepare), "# --- the build")
     yield from (f"unset {name} || true" for name in build.unset)
     yield from (f"export {name}={shlex.quote(value)}" for name, value in build.variables.items())
     yield f'export PATH={shlex.quote(":".join(build.path))}:"$PATH"'

@@ -1,8 +1,8 @@
 """Number of compilers at once, from free memory and the peak of one; time and disk.
 
 cicc, the heart of nvcc, sets the peak: 3.3 to 4.1 GiB for a forward kernel of FlashAttention, 6.0
-to 6.6 GiB for a backward one, once for every architecture that one nvcc compiles side by side. The
-peak lasts a quarter of a compile at most, but jobs that start together peak together.
+to 6.6 GiB for a backward one. nvcc compiles its architectures one after the other (`--threads 1`).
+The peak lasts a quarter of a compile at most, but jobs that start together peak together.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ class Jobs:
     """The number of compilers, and what they take."""
 
     jobs: int
-    threads: int
     memory: CompilerMemory
 
 
@@ -101,10 +100,7 @@ def choose(
     *,
     files: int | None,
     at_once: int = 0,
-    archs: int,
-    jobs: int | None = None,
-    threads: int | None = None,
-    gib_per_job: float | None = None,
+    asked: int | None = None,
 ) -> Jobs:
     """Choose as many compilers as memory and cores allow; compute the peaks to expect.
 
@@ -113,46 +109,38 @@ def choose(
     Args:
         files: that are compiled; more jobs are of no use.
         at_once: of those side by side at most, unless all of them are; 0: any number.
-        archs: that one nvcc may compile side by side; more threads are of no use.
-        jobs, threads, gib_per_job: what the user asks for.
+        asked: the jobs that the user asks for.
     """
     one = CompilerMemory(
         free=have.allocatable,
         reserve=RESERVE,
         base=round(model.base_gib * GIB),
-        compiler=round((gib_per_job or model.compiler_gib) * GIB),
+        compiler=round(model.compiler_gib * GIB),
         together=model.together,
         bound=0,
         expected=0,
-    ).at(1, 1)
+    ).at(1)
     fit = _that_fit(one, have)
-    wanted = min(threads or 1, max(archs, 1))
-    most = max(1, min(have.cores // wanted, files or have.cores))
-    by_memory = most if fit is None else fit // wanted
-    fitting = max(1, min(most, by_memory))
-    chosen = jobs or (min(fitting, at_once) if at_once and fitting < (files or 0) else fitting)
-    memory = one.at(chosen, wanted)
+    most = max(1, min(have.cores, files or have.cores))
+    fitting = most if fit is None else max(1, min(most, fit))
+    chosen = asked or (min(fitting, at_once) if at_once and fitting < (files or 0) else fitting)
+    memory = one.at(chosen)
 
     free = "unknown" if have.allocatable is None else f"{have.allocatable / GIB:.1f} GiB"
     reason = f"{memory.compiler / GIB:.1f} GiB a compiler, {free} free"
-    if jobs is not None:
+    if asked is not None:
         reason = f"asked for ({reason})"
     elif chosen in {most, at_once}:
         reason += "; the cores, or the number of files, are the limit"
     notes.because("jobs", str(chosen), reason, "--jobs")
-    why = "asked for" if wanted > 1 else "more threads multiply the memory of a job"
-    if archs <= 1:
-        why = "one architecture: a second thread would have nothing to do"
-    notes.because("nvcc threads", str(wanted), why, "--nvcc-threads")
-    source = "the figure that was asked for" if gib_per_job else model.source
     bound = math.ceil(memory.bound / GIB)
     notes.because(
         "memory",
         f"about {memory.expected / GIB:.0f} GiB, never above {bound} GiB",
-        f"not every compiler is at its worst at once; {source}",
-        "--memory-per-job",
+        f"not every compiler is at its worst at once; {model.source}",
+        "--jobs",
     )
-    if fit is not None and fit < 1 and jobs is None:
+    if fit is not None and fit < 1 and asked is None:
         need = (memory.compiler + memory.base + memory.reserve) / GIB
         notes.refuse(
             f"one compiler needs {need:.1f} GiB, and {free.removesuffix(' GiB')} are free",
@@ -163,7 +151,7 @@ def choose(
         notes.warnings.append(
             f"{chosen} jobs may take {bound} GiB and {free} are free: compilers may be killed"
         )
-    return Jobs(jobs=chosen, threads=wanted, memory=memory)
+    return Jobs(jobs=chosen, memory=memory)
 
 
 def _that_fit(memory: CompilerMemory, have: Resources) -> int | None:
@@ -180,7 +168,7 @@ def _that_fit(memory: CompilerMemory, have: Resources) -> int | None:
 
 
 def seconds(
-    work: BuildCost, archs: int, *, jobs: int, threads: int, cores: int, files: int | None
+    work: BuildCost, archs: int, *, jobs: int, cores: int, files: int | None
 ) -> float | None:
     """Wall time; None where nothing was measured.
 
@@ -189,7 +177,7 @@ def seconds(
     cpu = work.cpu_seconds + work.cpu_seconds_per_arch * archs
     if not cpu:
         return None
-    together = max(1, min(jobs * min(threads, max(archs, 1)), cores))
+    together = max(1, min(jobs, cores))
     last = cpu / files / 2 if files and together > 1 else 0.0
     alone = 0.0 if files and jobs >= files else work.alone_seconds_per_arch * archs
     return _OVERHEAD + alone + (cpu - alone) / together + last

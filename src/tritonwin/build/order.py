@@ -46,7 +46,6 @@ class Order:
         root: the folder in which build folders are made.
         nvcc_flags: put behind those of the recipe.
         anyway: build although a wheel that fits exists.
-        llvm, json, pybind11: folders for a Triton from source.
     """
 
     recipe: str
@@ -56,18 +55,11 @@ class Order:
     archs: tuple[str, ...] = ()
     cuda: str | None = None
     msvc: str | None = None
-    cpp: str | None = None
     jobs: int | None = None
-    nvcc_threads: int | None = None
-    gib_per_job: float | None = None
     root: Path | None = None
-    local_version: str | None = None
     nvcc_flags: tuple[str, ...] = ()
     anyway: bool = False
     offline: bool = False
-    llvm: Path | None = None
-    json: Path | None = None
-    pybind11: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

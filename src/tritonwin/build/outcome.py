@@ -1,4 +1,4 @@
-"""Records of builds that run or have ended, and of fleets of builds."""
+"""Records of builds that run or have ended."""
 
 from __future__ import annotations
 
@@ -153,66 +153,3 @@ class BuildOutcome:
     def proven(self) -> bool:
         """There is a wheel, and nothing that was tried with it failed."""
         return self.proof is not None and self.proof.holds
-
-
-# --- a fleet of builds
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """One build: the words for a runner.
-
-    Attributes:
-        id: unique in the fleet, for names of jobs and of what they leave.
-        torch_tag: of torch's own index: "cu128".
-        archs: separated by blanks.
-        arguments: of `tritonwin build`.
-    """
-
-    id: str
-    os: str
-    python: str
-    torch: str
-    torch_tag: str
-    cuda: str
-    archs: str
-    version: str
-    arguments: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dropped:
-    """A combination that cannot be built."""
-
-    id: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fleet:
-    """Output of `tritonwin build --fleet FILE --json`: the jobs, and what cannot be built."""
-
-    schema: Literal["tritonwin.fleet/2"] = "tritonwin.fleet/2"
-    include: tuple[Job, ...]
-    dropped: tuple[Dropped, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexedWheel:
-    """A wheel of a fleet, as the chooser reads it."""
-
-    url: str
-    sha256: str
-    size: int
-    torch_version: str | None
-    cuda_version: str | None
-    archs: tuple[str, ...]
-    build_info: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class WheelIndex:
-    """File of `tritonwin build --index-of DIR`: wheels with their hashes, for `--index`."""
-
-    schema: Literal["tritonwin.wheels/1"] = "tritonwin.wheels/1"
-    wheels: tuple[IndexedWheel, ...]

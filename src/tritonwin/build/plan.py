@@ -152,9 +152,9 @@ class CompilerMemory:
         free: what may be allocated when the plan was made; None: not known.
         reserve: left to everything else.
         base: of the programs that start the compilers.
-        compiler: the peak of the heaviest compiler process, for one architecture.
+        compiler: the peak of the heaviest compiler process.
         together: what a further compiler adds to the peak, as a share of its own: 0.6.
-        bound: never exceeded with these jobs and threads.
+        bound: never exceeded with these jobs.
         expected: the peak to be expected, for not every compiler is at its worst at once.
     """
 
@@ -166,13 +166,12 @@ class CompilerMemory:
     bound: int
     expected: int
 
-    def at(self, jobs: int, threads: int) -> CompilerMemory:
-        """The same model with other numbers of compilers."""
-        compilers = jobs * threads
+    def at(self, jobs: int) -> CompilerMemory:
+        """The same model with another number of compilers."""
         return replace(
             self,
-            bound=self.base + compilers * self.compiler,
-            expected=self.base + round(self.compiler * (1 + (compilers - 1) * self.together)),
+            bound=self.base + jobs * self.compiler,
+            expected=self.base + round(self.compiler * (1 + (jobs - 1) * self.together)),
         )
 
 
@@ -242,7 +241,6 @@ class BuildPlan:
     cpp_standard: str | None  # "17", "20"
     edits: tuple[SourceEdit, ...] = ()
     jobs: int
-    nvcc_threads: int
     memory: CompilerMemory
     disk_bytes: int
     seconds: float | None
@@ -276,5 +274,5 @@ class BuildPlan:
         numbers = {name: str(jobs) for name in self.job_variables}
         if jobs < (self.compile_steps or 0):
             numbers |= dict.fromkeys(self.extension_variables, "1")
-        memory = self.memory.at(jobs, self.nvcc_threads)
+        memory = self.memory.at(jobs)
         return replace(self, jobs=jobs, memory=memory, environment={**self.environment, **numbers})

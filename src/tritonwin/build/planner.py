@@ -10,21 +10,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
-from packaging.version import InvalidVersion, Version
-
 from tritonwin.build import archs, command, jobs, origin, tools, triton
 from tritonwin.build.order import BuildMachine, Order, Request
 from tritonwin.build.origin import SourceOrigin
-from tritonwin.build.plan import GIB, BuildPlan, Layout, SourceEdit, Toolkit
+from tritonwin.build.plan import GIB, BuildPlan, Layout, SourceEdit
 from tritonwin.build.recipe import Circumstances, Recipe, load, toolchain
 from tritonwin.build.tools import Tools
-from tritonwin.errors import UserError
 from tritonwin.support.versions import series
 from tritonwin.support.wheel_choice import FileSource
 
 _TRITON = "triton"
 _NVCC_FLAGS = "NVCC_APPEND_FLAGS"
-_NVCC = "PYTORCH_NVCC"  # torch writes its value into the build file as nvcc's command
 _EXTENSIONS = 4  # side by side, where all files fit at once
 _PATH_LIMIT = 259  # characters of a path on Windows, the end of the string not counted
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
@@ -48,10 +44,9 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
     found = tools.choose(request, source)
     toolkit = found.toolkit
     compiled = tuple(map(archs.capability, found.tokens))
-    cpp = order.cpp or ((toolchain("cpp", torch.version) or "17") if torch else None)
+    cpp = (toolchain("cpp", torch.version) or "17") if torch else None
     if cpp:
-        why = "asked for" if order.cpp else "what the headers of this torch need"
-        notes.because("C++", cpp, why, "--cpp-standard")
+        notes.because("C++", cpp, "what the headers of this torch need", "--nvcc-flag")
     steps = (release and release.steps) or recipe.work.files
     compilers = jobs.choose(
         recipe.memory,
@@ -59,10 +54,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         notes,
         files=steps,
         at_once=recipe.work.at_once,
-        archs=len(compiled),
-        jobs=order.jobs,
-        threads=order.nvcc_threads,
-        gib_per_job=order.gib_per_job,
+        asked=order.jobs,
     )
     downloads = sum(p.size or 0 for p in toolkit.parts) if toolkit else 0
     disk = jobs.disk(recipe.work, len(compiled), downloads)
@@ -72,11 +64,9 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
     local = _local_version(request)
     on = request.circumstances(source.version, toolkit.version if toolkit else None, cpp)
     cxx = _flags(request, on, "cxx")
-    rows = [v for v in recipe.variables if v.holds(on) and (local or "{local}" not in v.value)]
+    rows = [v for v in recipe.variables if v.holds(on)]
     words = {
         "jobs": compilers.jobs,
-        "threads": compilers.threads,
-        "local": local,
         "extensions": _EXTENSIONS if steps and compilers.jobs >= steps else 1,
     }
     variables = {row.name: row.value.format(**words) for row in rows}
@@ -109,14 +99,12 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         cpp_standard=cpp,
         edits=tuple(_edits(recipe, on, cxx, required=source.source.kind == "sdist")),
         jobs=compilers.jobs,
-        nvcc_threads=compilers.threads,
         memory=compilers.memory,
         disk_bytes=disk,
         seconds=jobs.seconds(
             recipe.work,
             len(compiled),
             jobs=compilers.jobs,
-            threads=compilers.threads,
             cores=machine.resources.cores,
             files=steps,
         ),
@@ -126,7 +114,6 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
                 **command.planned(layout, toolkit),
                 **needed[0],
                 **variables,
-                **_compiler_cache(request, toolkit),
             }
         ),
         path=command.folders_of(toolkit, windows=request.windows),
@@ -280,43 +267,12 @@ def _limits(folder: PurePath, request: Request) -> Iterator[tuple[str, str]]:
 
 
 def _local_version(request: Request) -> str:
-    """The requested label, or "cu130torch2.11", as makers of public Windows wheels write it.
-
-    Raises:
-        UserError: no wheel can be called so, which would come out hours later.
-    """
-    asked, torch = request.order.local_version, request.torch
-    if asked is None:
-        if not request.recipe.needs_torch or torch is None or torch.cuda is None:
-            return ""
-        named = f"cu{torch.cuda.replace('.', '')}torch{series(torch.version) or torch.version}"
-        return _OTHER.sub(".", named[:_LONGEST]).strip(".")
-    try:
-        if len(asked) <= _LONGEST and Version(f"0+{asked}").local:
-            return asked
-    except InvalidVersion:
-        pass
-    raise UserError(
-        f"{asked[:_LONGEST]!r} is not a valid local version",
-        "Take letters, digits and dots: --local-version cu128torch2.9",
-    )
-
-
-def _compiler_cache(request: Request, toolkit: Toolkit | None) -> dict[str, str]:
-    """The variable by which the ccache on PATH answers for nvcc; empty where there is none.
-
-    The C++ compiler is left alone: torch takes `ccache g++` for a compiler too old for CUDA.
-    """
-    notes, cache = request.notes, next(iter(request.host.executables("ccache")), None)
-    if toolkit is None or not request.recipe.needs_torch or cache is None:
-        return {}
-    join = (ntpath if request.windows else posixpath).join
-    command_line = f"{cache} {join(toolkit.path, 'bin', 'nvcc')}"
-    if command_line.count(" ") > 1:
-        notes.because("ccache", str(cache), "not used: the path of a program has a blank")
-        return {}
-    notes.because("ccache", str(cache), "it is on PATH; CCACHE_DISABLE=1 switches it off")
-    return {_NVCC: command_line}
+    """The label "cu130torch2.11", as makers of public Windows wheels write it."""
+    torch = request.torch
+    if not request.recipe.needs_torch or torch is None or torch.cuda is None:
+        return ""
+    named = f"cu{torch.cuda.replace('.', '')}torch{series(torch.version) or torch.version}"
+    return _OTHER.sub(".", named[:_LONGEST]).strip(".")
 
 
 def _flags(request: Request, on: Circumstances, compiler: str) -> list[str]:

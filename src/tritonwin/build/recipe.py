@@ -83,7 +83,7 @@ class ArchRule:
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeVariable(Conditional):
-    """`value` may hold {jobs}, {threads}, {local}, {extensions}: those built side by side."""
+    """`value` may hold {jobs} and {extensions}, the number of those built side by side."""
 
     name: str
     value: str

@@ -70,16 +70,6 @@ def build(plan: BuildPlan, context: BuildContext, *, resume: bool = False) -> Bu
         return replace(outcome, problems=found.problems, failed_step=step)
 
 
-def prepare(plan: BuildPlan, context: BuildContext) -> None:
-    """Put everything into its place and compile nothing; what is there already stays.
-
-    Raises:
-        UserError: the plan cannot be carried out here.
-    """
-    with _locked(plan):
-        _prepare(plan, context)
-
-
 @contextmanager
 def _locked(plan: BuildPlan) -> Iterator[None]:
     """Make the build folder and keep other builds out of it."""

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _LLVM = "https://oaitriton.blob.core.windows.net/public/llvm-builds"
-_FLAGS = "--llvm, --nlohmann-json, --pybind11, --offline"
+_FOLDERS = ("LLVM_SYSPATH", "JSON_SYSPATH", "PYBIND11_SYSPATH")  # read by Triton's setup.py
+_FLAGS = "LLVM_SYSPATH, JSON_SYSPATH, --offline"
 
 
 def needs(
@@ -35,20 +36,17 @@ def needs(
     """
     order, checkout, notes = request.order, request.machine.checkout, request.notes
     pins = checkout.pins if checkout and checkout.pins else TritonPins()
-    folders = {
-        "LLVM_SYSPATH": order.llvm,
-        "JSON_SYSPATH": order.json,
-        "PYBIND11_SYSPATH": order.pybind11,
-    }
-    environment = {name: str(path.absolute()) for name, path in folders.items() if path}
-    environment["TRITON_HOME"] = request.parent
+    env = request.host.env
+    folders = {name: value.strip() for name in _FOLDERS if (value := env.get(name))}
+    llvm = folders.get("LLVM_SYSPATH")
+    environment = {**folders, "TRITON_HOME": request.parent}
     if order.offline:
         environment["TRITON_OFFLINE_BUILD"] = "1"
     if request.windows:
         environment["HOME"] = request.parent  # setup.py would prefer the one of Git Bash
 
-    if order.llvm:
-        notes.because("LLVM", str(order.llvm), "asked for", _FLAGS)
+    if llvm:
+        notes.because("LLVM", llvm, "the variable LLVM_SYSPATH", _FLAGS)
     elif pins.llvm:
         notes.because("LLVM", f"prebuilt {pins.llvm[:8]}", "the checkout pins it", _FLAGS)
     else:
@@ -62,17 +60,12 @@ def needs(
         notes.warnings.append(
             "an offline build bundles neither ptxas nor TinyCC: users need a toolkit"
         )
-        lacking = [
-            flag
-            for flag, path in (("--llvm", order.llvm), ("--nlohmann-json", order.json))
-            if path is None
-        ]
-        if lacking:
+        if lacking := [name for name in _FOLDERS[:2] if name not in folders]:
             notes.refuse(
                 "an offline build of Triton needs LLVM and JSON as folders",
-                f"Name them: {' DIR '.join(lacking)} DIR",
+                f"Name them in variables: {', '.join(lacking)}",
             )
-    elif pins.llvm and pins.llvm_sha256 is None and order.llvm is None:
+    elif pins.llvm and pins.llvm_sha256 is None and llvm is None:
         notes.warnings.append(
             "this checkout names no hash for LLVM: setup.py takes what the server gives"
         )
@@ -85,7 +78,7 @@ def needs(
             "Turn on Developer Mode: Settings > System > For developers; or build Triton 3.7",
             "symlinks-not-allowed",
         )
-    archive = None if order.llvm or order.offline else llvm_archive(pins, windows=request.windows)
+    archive = None if llvm or order.offline else llvm_archive(pins, windows=request.windows)
     return environment, (archive,) if archive else ()
 
 

@@ -38,7 +38,7 @@ from tritonwin.support.chooser import choose
 from tritonwin.support.fitting import needs_of
 from tritonwin.support.links import WheelLink
 from tritonwin.support.pip import Pip, PipError, last_words
-from tritonwin.system.codec import from_json, parse, to_json
+from tritonwin.system.codec import to_json
 from tritonwin.system.files import paths_in, replace_whole
 from tritonwin.system.process import run
 from tritonwin.system.scratch import scratch_folder
@@ -164,11 +164,6 @@ def write_info(info: BuildInfo, folder: Path, redactor: Redactor) -> Path:
     public = to_json(redactor.record(info))
     replace_whole(path, (json.dumps(public, indent=2) + "\n").encode())
     return path
-
-
-def read_info(path: Path) -> BuildInfo:
-    """Raises OSError, or ValueError where the file holds no such record."""
-    return from_json(BuildInfo, parse(path.read_text("utf-8")))
 
 
 # --- the proof: in an environment of its own beside the target, where nothing can be broken

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from tritonwin.cli.options import (
-    Number,
     TargetOptions,
     json_option,
     need_no_question,
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from tritonwin.build.plan import BuildPlan
     from tritonwin.build.source import BuildContext
     from tritonwin.output.building import BuildStatus
-    from tritonwin.system.host import Host
 
 _PATH = click.Path(path_type=Path)
 _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
@@ -65,24 +62,11 @@ _ORDER_OPTIONS = (
     click.option("--arch", "archs", multiple=True, metavar="CC", help="Compile for this GPU: 8.9."),
     click.option("--cuda", metavar="DIR|V", help="This CUDA toolkit; or: assembled."),
     click.option("--msvc", metavar="V", help="This MSVC toolset: 14.44."),
-    click.option("--cpp-standard", "cpp", type=click.Choice(["17", "20"]), help="C++ standard."),
     click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Compilers at once."),
-    click.option("--nvcc-threads", type=click.IntRange(1, 64), metavar="N", help="Of each nvcc."),
-    click.option(
-        "--memory-per-job",
-        "gib_per_job",
-        type=Number(0.1, 256),
-        metavar="GIB",
-        help="Plan with this peak of a compiler.",
-    ),
     click.option("--nvcc-flag", "nvcc_flags", multiple=True, help="Pass this on to nvcc."),
-    click.option("--local-version", metavar="TEXT", help="Behind the version's +."),
     click.option("--root", type=_PATH, metavar="DIR", help="Where build folders are made."),
     click.option("--anyway", is_flag=True, help="Build although a wheel exists."),
     click.option("--offline", is_flag=True, help="Fetch nothing."),
-    click.option("--llvm", type=_FOLDER, metavar="DIR", help="LLVM for Triton."),
-    click.option("--nlohmann-json", "json", type=_FOLDER, metavar="DIR", help="For Triton."),
-    click.option("--pybind11", type=_FOLDER, metavar="DIR", help="For Triton."),
 )
 
 
@@ -102,11 +86,8 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--script",
     "shell",
     type=click.Choice(["cmd", "sh"]),
-    help="Print the commands of the build as a script.",
+    help="Print the build's command as a script.",
 )
-@click.option("--prepare", is_flag=True, help="Put everything into its place; compile nothing.")
-@click.option("--fleet", type=_PATH, metavar="FILE", help="Print the jobs of this matrix.")
-@click.option("--index-of", type=_FOLDER, metavar="DIR", help="Write DIR/wheels.json.")
 @click.option("--find-links", multiple=True, type=_FOLDER, metavar="DIR", help="Files lie here.")
 @click.option("--resume", is_flag=True, help="Go on with the build that was interrupted.")
 @click.option("--yes", is_flag=True, help="Build without asking.")
@@ -120,9 +101,6 @@ def command(
     only_plan: bool,
     snapshot: Path | None,
     shell: Shell | None,
-    prepare: bool,
-    fleet: Path | None,
-    index_of: Path | None,
     find_links: tuple[Path, ...],
     resume: bool,
     yes: bool,
@@ -145,12 +123,6 @@ def command(
       tritonwin build cuda-extension --source D:\\my_kernels --yes
       tritonwin build flash-attn --resume
     """
-    if fleet is not None:
-        _refuse_others("fleet")
-        return _fleet(recipe, fleet, as_json=as_json)
-    if index_of is not None:
-        _refuse_others("index_of")
-        return _index(index_of, as_json=as_json)
     if snapshot is not None and (not only_plan or shell or target.python or target.app):
         raise UserError(
             "--snapshot is for a plan, of the Python in that file",
@@ -160,6 +132,7 @@ def command(
         {"--json": as_json}, {"--yes": yes, "--plan": only_plan}, "tritonwin build RECIPE --plan"
     )
     from tritonwin.build import archs, runner
+    from tritonwin.build.command import script
     from tritonwin.build.order import Order
     from tritonwin.facts import snapshot as snapshots
     from tritonwin.output import building, documents, terminal
@@ -176,11 +149,7 @@ def command(
         from_snapshot=snapshot is not None,
     )
     if shell:
-        return _print_script(plan, shell, host)
-    if prepare and plan.possible:
-        with building.Follower() as on_event:
-            runner.prepare(plan, replace(context, on_event=on_event))
-        terminal.print_note(f"ready: {plan.root}")
+        sys.stdout.buffer.write(script(plan, shell, host).encode("utf-8"))
         return Exit.DONE
     if resume:
         plan = runner.read_plan(plan.layout.plan)
@@ -194,54 +163,6 @@ def command(
             documents.print_document(building.BuildReport(status=status, plan=plan))
         return Exit.DONE if only_plan and possible else Exit.PROBLEMS
     return _carry_out(plan, context, resume=resume, as_json=as_json)
-
-
-def _refuse_others(used: str) -> None:
-    """Refuse options that cannot be combined with that one."""
-    context = click.get_current_context()
-    flags = {p.name: p.opts[-1] for p in context.command.params}
-    for name, flag in flags.items():
-        given = context.get_parameter_source(name or "") == ParameterSource.COMMANDLINE
-        if given and name not in {used, "recipe", "as_json"}:
-            raise UserError(
-                f"{flag} cannot be combined with {flags[used]}",
-                f"Leave it out: tritonwin build RECIPE {flags[used]} PATH",
-            )
-
-
-def _print_script(plan: BuildPlan, shell: Shell, host: Host) -> int:
-    from tritonwin.build.command import script
-
-    text = script(plan, shell, host, _prepare_words(plan))
-    sys.stdout.buffer.write(text.encode("utf-8"))
-    return Exit.DONE
-
-
-def _prepare_words(plan: BuildPlan) -> list[str]:
-    """The call of tritonwin that makes this plan again, from any folder, and prepares it."""
-    from tritonwin.build.order import Order
-    from tritonwin.system.files import is_folder
-
-    context = click.get_current_context()
-    script = sys.argv[0]
-    own = (
-        [str(Path(script).absolute())] if script.endswith((".pyz", ".bat")) else ["-m", "tritonwin"]
-    )
-    words = [sys.executable, *own, "build", plan.recipe, "--prepare", "--python", plan.target]
-    forwarded = ({field.name for field in fields(Order)} | {"find_links"}) - {"recipe"}
-    for option in context.command.params:
-        name = option.name or ""
-        given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-        if not given or name not in forwarded:
-            continue
-        value = context.params[name]
-        for one in value if isinstance(value, tuple) else [value]:
-            if name == "source":
-                one = plan.source.location
-            elif isinstance(one, Path) or (name == "cuda" and is_folder(Path(one))):
-                one = Path(one).absolute()
-            words += [option.opts[-1], *([] if isinstance(one, bool) else [str(one)])]
-    return words
 
 
 def _carry_out(plan: BuildPlan, context: BuildContext, *, resume: bool, as_json: bool) -> int:
@@ -260,39 +181,3 @@ def _carry_out(plan: BuildPlan, context: BuildContext, *, resume: bool, as_json:
             outcome = runner.make(plan, replace(context, on_event=on_event), resume=resume)
         show(*building.of_outcome(outcome))
     return Exit.DONE if outcome.proven else Exit.PROBLEMS
-
-
-def _fleet(recipe: str, file: Path, *, as_json: bool) -> int:
-    """Print the jobs: alone and in one line, as `strategy.matrix` takes them, or as a document."""
-    import json
-
-    from tritonwin.build import fleet
-    from tritonwin.output import documents
-    from tritonwin.system.codec import to_json
-    from tritonwin.system.files import read_text
-
-    text = read_text(file)
-    if text is None:
-        raise UserError(
-            f"{file} cannot be read", "Name a file in TOML; docs/fleet.md has an example."
-        )
-    found = fleet.read(recipe, text)
-    if as_json:
-        documents.print_document(found)
-        return Exit.DONE
-    for dropped in found.dropped:
-        click.echo(f"left out: {dropped.id}: {dropped.reason}", err=True)
-    click.echo(json.dumps({"include": to_json(found.include)}))
-    return Exit.DONE
-
-
-def _index(folder: Path, *, as_json: bool) -> int:
-    """Write wheels.json, and print it where JSON is asked for."""
-    from tritonwin.build import fleet
-    from tritonwin.output.blocks import line
-    from tritonwin.output.terminal import answer
-
-    document = fleet.write_index(folder)
-    said = line(f"written: {folder / fleet.INDEX} ({len(document.wheels)} wheels)")
-    answer(document, [said], as_json=as_json)
-    return Exit.DONE if document.wheels else Exit.PROBLEMS

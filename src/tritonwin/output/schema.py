@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from tritonwin.build.outcome import Fleet, WheelIndex
 from tritonwin.facts.records import Facts
 from tritonwin.facts.snapshot import Snapshot
 from tritonwin.output.building import BuildReport
@@ -46,7 +45,6 @@ DOCUMENTS: Mapping[str, type] = MappingProxyType(
             ExplainReport,
             Facts,
             FixReport,
-            Fleet,
             GuardReport,
             InstallReport,
             MatrixReport,
@@ -56,7 +54,6 @@ DOCUMENTS: Mapping[str, type] = MappingProxyType(
             Snapshot,
             UndoDocument,
             VerifyReport,
-            WheelIndex,
         )
     }
 )
