@@ -1,4 +1,4 @@
-"""The demo's stories told live: a ComfyUI-like Python under Wine with a fault of faults.py."""
+"""Record the demo's snapshots: a ComfyUI-like Python under Wine with a fault of faults.py."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import importlib
 import json
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from winlane import Environment, Lane, Machine
 
-from tritonwin.demo.story import HEALTHY, Story
-from tritonwin.facts import snapshot
 from tritonwin.system import toml
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,7 +25,7 @@ class Plot:
 
     file: str
     title: str
-    problem: str = HEALTHY
+    problem: str = ""
     names: str = ""
     card: str = "NVIDIA GeForce RTX 4090"
 
@@ -40,26 +36,10 @@ PLOTS = tuple(
 )
 
 
-@contextmanager
-def live() -> Iterator[Iterator[Story]]:
-    """The stories, read one after the other while the lane is up.
-
-    Raises:
-        LaneUnavailable: this machine cannot run it.
-    """
-    with Lane.ready() as lane:
-        yield (_told(lane, plot) for plot in PLOTS)
-
-
-def _told(lane: Lane, plot: Plot) -> Story:
-    with Machine(lane) as machine:
-        return Story(plot.title, plot.problem, snapshot.read(record(machine, plot)))
-
-
 def stage(machine: Machine, plot: Plot) -> Environment:
     """A ComfyUI to which the harm was done."""
     machine.home("Ada")
-    all_ = (*faults.FAULTS, faults.Fault(HEALTHY, "", faults.nothing))
+    all_ = (*faults.FAULTS, faults.Fault("", "", faults.nothing))
     wanted = (plot.problem, plot.names)
     known = next(each for each in all_ if (each.problem, each.names) == wanted)
     fault = replace(known, kind="comfyui", where=r"C:\AI")

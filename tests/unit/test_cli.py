@@ -13,6 +13,7 @@ from pathlib import Path
 import healthy
 import pytest
 from commands import Call
+from schemas import validator
 
 from tritonwin import __version__
 from tritonwin.cli import app
@@ -62,17 +63,15 @@ def test_as_a_module_it_imports_nothing_from_the_current_folder(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("build flash-attn --json", "--json cannot ask: it needs --yes or --plan"),
-        ("cache clear --json", "--json cannot ask: it needs --yes or --dry-run"),
-        ("fix --json", "--json cannot ask: it needs --yes or --dry-run"),
-        ("fix --json-lines", "--json-lines cannot ask: it needs --yes or --dry-run"),
-        (
-            "install x --json --json-lines",
-            "--json and --json-lines cannot ask: they need --yes or --dry-run",
+        ("build flash-attn --json", "it needs --yes or --plan"),
+        *(
+            (f"{words} {output}", "cannot ask: it needs --yes or --dry-run")
+            for words in ("fix", "install x")
+            for output in ("--json", "--json-lines")
         ),
-        ("undo --json", "--json cannot ask: it needs --yes or --dry-run"),
-        ("doctor --json --markdown", "--json cannot be combined with --markdown"),
-        ("doctor --json --html a.html", "--json cannot be combined with --markdown or --html"),
+        ("cache clear --json", "cannot ask: it needs --yes or --dry-run"),
+        ("undo --json", "cannot ask: it needs --yes or --dry-run"),
+        ("doctor --json --html a.html", "--json cannot be combined with --html"),
     ],
 )
 def test_output_for_programs_asks_nothing(
@@ -112,29 +111,27 @@ def test_the_schema_of_a_document_is_printed(call: Call) -> None:
         (("doctor", "--snapshot", "x.json", "--python", "y"), "--snapshot"),
         (("doctor", "--python", "/no/such/python"), "python"),
         (("doctor", "--app", "/no/such/folder"), "folder"),
-        (("doctor", "--timeout", "nan"), "is not a number"),
+        (("doctor", "--timeout", "nan"), "not a valid integer"),
         (("snapshot", "-o", "n" * 300), "long"),
         (("doctor", "--nonsense"), "--nonsense"),
         (("nonsense",), "nonsense"),
-        (("docter",), "did you mean 'doctor'?"),
-        (("patch", "aply"), "did you mean 'apply'?"),
-        (("help", "nonsense"), "there are doctor, fix"),
-        (("--json-lines", "doctor"), "after the command"),
+        (("help", "nonsense"), "nonsense"),
+        (("patch", "aply"), "aply"),
+        (("--json-lines", "doctor"), "options stand after the command"),
         (("doctor", "--python", ""), "--python has no value; is a variable not set?"),
         (("doctor", "--app="), "--app has no value"),
         (("undo", ""), "one of the words is empty"),
         (("build", "x", "--find-links", "nowhere"), "Directory 'nowhere' does not exist"),
-        (("patch", "status", "--triton", "a", "--app", "b"), "--triton names the folder itself"),
+        (("patch", "status", "--triton", "a", "--app", "b"), "combined with --app"),
         (("patch",), "patch"),
         (("patch", "status", "--triton", "."), "is not the package folder of a Triton"),
         (("patch", "status", "--triton", "no folder"), "is not the package folder of a Triton"),
         (("patch", "apply", "--only", "fix-5"), "there is no rule fix-5"),
-        (("patch", "status", "--triton", ".", "--python", "python"), "do not go with it"),
+        (("undo", "--list", "--force"), "--list cannot be combined with --force"),
+        (("undo", "--forget", "--dry-run"), "--forget cannot be combined with --dry-run"),
         (("fix", "--only", "no-such-problem"), "no-such-problem"),
-        (("doctor", "--list-checks", "--markdown"), "--list-checks runs nothing that --markdown"),
-        (("doctor", "--list-checks", "--html", "a.html"), "or --html could show"),
+        (("doctor", "--list-checks", "--markdown"), "combined with --markdown"),
         (("doctor", "--log", "a.log"), "File 'a.log' does not exist"),
-        (("doctor", "--log", __file__), "--log"),
         (("doctor", "--html", "no/a.html"), "there is no such folder"),
         (("verify", "--list", "--report", "proof.md"), "--list"),
         (("verify", "--through", "nothing"), "there is no rung 'nothing'"),
@@ -201,7 +198,7 @@ def test_the_narrowest_terminal(
 def test_errors_are_json_when_json_is_asked_for(call: Call) -> None:
     done = call("doctor", "--python", "/no/such/python", "--json")
     assert (done.status, done.err) == (2, "")
-    assert done.document["schema"] == "tritonwin.error/1"
+    validator("tritonwin.error/1").validate(done.document)
     assert done.document["error"]["help"]
 
 

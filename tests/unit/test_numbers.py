@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tritonwin.cli.options import Arch, Number
-
-SECONDS = Number(1, 7200)
+from tritonwin.cli.options import Arch
 
 
 @pytest.mark.parametrize(
@@ -30,14 +28,7 @@ def test_what_is_no_compute_capability(text: str) -> None:
 
 @given(st.text(max_size=20) | st.floats().map(str) | st.integers().map(str))
 def test_nothing_else_comes_out(text: str) -> None:
-    for kind, low, high in ((SECONDS, 1, 7200), (Arch(), 50, 999)):
-        try:
-            number = kind.convert(text, None, None)
-        except click.BadParameter:
-            continue
-        assert low <= number <= high
-
-
-def test_what_is_no_number_is_beyond_every_bound() -> None:
-    with pytest.raises(click.BadParameter, match="nan"):
-        SECONDS.convert("nan", None, None)
+    try:
+        assert 50 <= Arch().convert(text, None, None) <= 999
+    except click.BadParameter:
+        pass

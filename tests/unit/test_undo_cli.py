@@ -206,19 +206,16 @@ def test_forget(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "others", "said"),
-    [
-        ("--forget", ("--dry-run", "--json"), "--forget goes with neither"),
-        ("--list", ("--forget", "--force", "--dry-run", "ID"), "--list goes with none of"),
-    ],
+    ("option", "others"),
+    [("--forget", ("--dry-run", "--json")), ("--list", ("--forget", "--force", "--dry-run", "ID"))],
 )
 def test_options_that_exclude_each_other(
-    setting: Setting, option: str, others: tuple[str, ...], said: str
+    setting: Setting, option: str, others: tuple[str, ...]
 ) -> None:
     identifier = setting.change()
     for other in others:
         done = setting.undo(option, identifier if other == "ID" else other, "--yes")
-        assert (done.status, said in done.out + done.err) == (2, True)
+        assert (done.status, "cannot be combined" in done.out + done.err) == (2, True)
         assert [header.id for header in setting.store.journals()] == [identifier]
 
 

@@ -139,8 +139,7 @@ def _misused(error: click.ClickException, args: Sequence[str]) -> tuple[str, str
     message = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption) and context and not context.parent:
-        message = f"There is no option {error.option_name} before the command."
-        return message, f"Write it after the command: tritonwin COMMAND {error.option_name}"
+        message = f"There is no option {error.option_name}: options stand after the command."
     # click does not always know the command
     begun = " ".join(("tritonwin", *(word for word in args[:1] if word in COMMANDS)))
     return message, f"Try: {context.command_path if context else begun} --help"

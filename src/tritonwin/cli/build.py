@@ -16,6 +16,7 @@ from tritonwin.cli.options import (
     TargetOptions,
     json_option,
     need_no_question,
+    refuse_together,
     target_options,
 )
 from tritonwin.errors import Exit, UserError
@@ -80,7 +81,7 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @target_options
 @click.option("--plan", "only_plan", is_flag=True, help="Show the plan; build nothing.")
 @click.option(
-    "--snapshot", type=_PATH, metavar="FILE", help="Plan for the machine of this snapshot."
+    "--snapshot", type=_PATH, metavar="FILE", help="Plan alone, for the machine of this file."
 )
 @click.option(
     "--script",
@@ -123,14 +124,9 @@ def command(
       tritonwin build cuda-extension --source D:\\my_kernels --yes
       tritonwin build flash-attn --resume
     """
-    if snapshot is not None and (not only_plan or shell or target.python or target.app):
-        raise UserError(
-            "--snapshot is for a plan, of the Python in that file",
-            "tritonwin build RECIPE --plan --snapshot FILE",
-        )
-    need_no_question(
-        {"--json": as_json}, {"--yes": yes, "--plan": only_plan}, "tritonwin build RECIPE --plan"
-    )
+    refuse_together("snapshot", "python", "app", "shell", "prepare", "resume")
+    only_plan = only_plan or snapshot is not None
+    need_no_question(for_programs=as_json, settled=yes or only_plan, ways="--yes or --plan")
     from tritonwin.build import archs, runner
     from tritonwin.build.command import script
     from tritonwin.build.order import Order

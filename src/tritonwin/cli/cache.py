@@ -82,11 +82,7 @@ def clear(
     from tritonwin.remedies.apply import clear_caches
     from tritonwin.system.host import Host
 
-    need_no_question(
-        {"--json": as_json},
-        {"--yes": yes, "--dry-run": dry_run},
-        "tritonwin cache clear --dry-run",
-    )
+    need_no_question(for_programs=as_json, settled=yes or dry_run)
     host = Host.this_machine(target.app)
     facts = target.collect(host=host, start=False)
     entries = caches.judged_entries(facts, host, facts.caches)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tritonwin.cli import endings
-from tritonwin.cli.options import TargetOptions, json_option, target_options
+from tritonwin.cli.options import TargetOptions, json_option, refuse_together, target_options
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _PAGE_MARK = "tritonwin.doctor/"  # stands at the head of every page
     "--log",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="With --markdown: the output of what failed, put in folded.",
+    help="With --markdown: the output of what failed, folded.",
 )
 @click.option(
     "--html",
@@ -49,9 +49,7 @@ _PAGE_MARK = "tritonwin.doctor/"  # stands at the head of every page
 @click.option("--all", "everything", is_flag=True, help="Show every check and every text in full.")
 @click.option("--list-checks", is_flag=True, help="List the checks and do nothing else.")
 @json_option
-@click.pass_context
 def command(
-    ctx: click.Context,
     *,
     target: TargetOptions,
     snapshot: Path | None,
@@ -83,18 +81,9 @@ def command(
     from tritonwin.problems.doctor import diagnose
     from tritonwin.system.files import refuse_foreign, write_text
 
-    conflicts = {
-        "--snapshot cannot be combined with --python, --app or --deep": snapshot
-        and (target.named or deep),
-        "--json cannot be combined with --markdown or --html": as_json and (markdown or html),
-        "--list-checks runs nothing that --markdown or --html could show": list_checks
-        and (markdown or html),
-        "--log goes with --markdown; to have a log explained: tritonwin explain FILE": log
-        and not markdown,
-    }
-    for message, conflict in conflicts.items():
-        if conflict:
-            raise click.UsageError(message, ctx)
+    refuse_together("snapshot", "python", "app", "deep")
+    refuse_together("as_json", "markdown", "log", "html")
+    refuse_together("list_checks", "markdown", "log", "html")
     unknown = sorted(set(only) - {c.id for c in CHECKS})
     if unknown:
         raise UserError(
@@ -120,7 +109,7 @@ def command(
     if html:
         write_text(html, diagnosis_page(shown))
         terminal.print_note(f"written: {html}")
-    if markdown:
+    if markdown or log:
         _print_issue(facts, checks, log)
     elif as_json:
         report = documents.DoctorReport

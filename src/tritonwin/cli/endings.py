@@ -14,11 +14,12 @@ from tritonwin.errors import Exit
 
 # a disk, or the user's share of it
 _FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
-_CHANGING = frozenset({"fix", "install", "undo", "patch", "cache"})
 _NO_THREAD = "can't start new thread"  # a RuntimeError of Python
 _MORE_ROOM = "End other programs, or raise the limit (ulimit -v, -u; a container's), and try again."
-# which of these only look
-_LOOKING = frozenset({"--dry-run", "--list", "list", "status", "diff"})
+_NOT_WHOLE = (
+    "What is written there is not whole. Run it again without > FILE, or on another disk. "
+    "Where it changed something: tritonwin undo --list"
+)
 
 
 class _Watched:
@@ -86,12 +87,9 @@ def failed(args: Sequence[str], error: Exception) -> int:
     """Print why the command failed, or that its output could not be written; the exit status."""
     failure = unwritten()
     if isinstance(error, BrokenPipeError) or (failure is not None and _reader_left(failure)):
-        known: int | None = getattr(sys.stdout, "status", None)
-        if known is not None:
-            return known
         # the reader has seen enough; an interrupted change has been undone by then
-        changing = _command(args) in _CHANGING and not _LOOKING & set(args)
-        return Exit.PROBLEMS if changing else Exit.DONE
+        known: int | None = getattr(sys.stdout, "status", None)
+        return Exit.PROBLEMS if known is None else known
     if os.environ.get("TRITONWIN_DEBUG"):
         import traceback
 
@@ -101,7 +99,7 @@ def failed(args: Sequence[str], error: Exception) -> int:
         reason = failure.strerror or str(failure)
         full = "the disk is full: " if failure.errno in _FULL else ""
         message = f"{full}the answer cannot be written to standard output: {reason}"
-        _print(message, _where_else(args))
+        _say((), message, _NOT_WHOLE)
     elif isinstance(error, OSError) and error.errno in _FULL:
         _say(args, f"the disk is full: {error}", "Make room, and run it again.")
     elif isinstance(error, MemoryError) or str(error) == _NO_THREAD:
@@ -123,43 +121,20 @@ def _reader_left(failure: OSError) -> bool:
     )
 
 
-def _command(args: Sequence[str]) -> str:
-    return next((word for word in args if not word.startswith("-")), "doctor")
-
-
-def _where_else(args: Sequence[str]) -> str:
-    """Advice on getting the whole answer, or on finding out what was changed."""
-    command = _command(args)
-    if command in _CHANGING:
-        return "What is written there is not whole. What was changed: tritonwin undo --list"
-    if command == "build":
-        return "What is written there is not whole. What was built is kept: build with --resume"
-    return "What is written there is not whole. Run it again without > FILE, or on another disk."
-
-
 def _say(args: Sequence[str], message: str, help_text: str) -> None:
     """Print an error: as JSON on standard output if asked for, else or if that fails on stderr."""
+    from tritonwin.output import documents
+    from tritonwin.output.invocation import spoken
     from tritonwin.output.text import printable
 
-    message, help_text = printable(message), printable(help_text)
+    message, help_text = printable(message), spoken(printable(help_text))
     if wants_json(args):
-        # built here: the import of output.documents may be what failed
-        import json
-
-        error = {"message": message, "help": help_text}
-        try:
-            print(json.dumps({"schema": "tritonwin.error/1", "error": error}, indent=2), flush=True)  # noqa: T201
-        except OSError:
-            pass
-        else:
+        error = documents.ErrorText(message=message, help=help_text)
+        with contextlib.suppress(OSError):
+            documents.print_document(documents.ErrorReport(error=error))
+            sys.stdout.flush()
             return
-    _print(message, help_text)
-
-
-def _print(message: str, help_text: str) -> None:
-    from tritonwin.output.invocation import spoken
-
     with contextlib.suppress(OSError):
         print(f"error: {message}", file=sys.stderr)  # noqa: T201
         if help_text:
-            print(spoken(f"help:  {help_text}"), file=sys.stderr)  # noqa: T201
+            print(f"help:  {help_text}", file=sys.stderr)  # noqa: T201

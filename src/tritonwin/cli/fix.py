@@ -72,11 +72,7 @@ def command(
         raise UserError(
             f"there is no problem {unknown[0]!r}", "List them: tritonwin doctor --list-checks"
         )
-    need_no_question(
-        {"--json": as_json, "--json-lines": json_lines},
-        {"--yes": yes, "--dry-run": wishes.dry_run},
-        "tritonwin fix --dry-run",
-    )
+    need_no_question(for_programs=as_json or json_lines, settled=yes or wishes.dry_run)
     host = Host.this_machine(target.app)
     facts = target.collect(host=host)
     result = carried_out(

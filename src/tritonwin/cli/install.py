@@ -71,11 +71,7 @@ def command(
     from tritonwin.remedies.install import InstallOptions, install
     from tritonwin.support.install_plan import parse_requests
 
-    need_no_question(
-        {"--json": as_json, "--json-lines": json_lines},
-        {"--yes": yes, "--dry-run": options["dry_run"]},
-        "tritonwin install PACKAGE --dry-run",
-    )
+    need_no_question(for_programs=as_json or json_lines, settled=yes or options["dry_run"])
     wishes = InstallOptions(
         requests=parse_requests(packages),
         lists=(*lists, *find_links),

@@ -1,27 +1,17 @@
-"""Logs that are given to commands: a file, or a pipe that another program still writes to.
-
-A pipe may never end. Ctrl-C ends it: the command then answers on what has come so far.
-"""
+"""Logs that are given to commands: a file, or what another program still writes into a pipe."""
 
 from __future__ import annotations
 
-import io
 import os
-import select
 import stat
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO
 
-from tritonwin.cli.signals import ctrl_c_noted
+from tritonwin.cli.signals import ctrl_c_is_not_ours
 from tritonwin.errors import UserError
-
-_PAUSE = 0.1  # seconds between two checks for the end
-_SILENT = 3.0  # seconds before a terminal is told that input is awaited
-_WAITING = "Reading until the input ends. Ctrl-C ends it here, with an answer on what has come."
 
 
 @contextmanager
@@ -35,44 +25,34 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         if os.name != "nt":  # stat opens a named pipe of Windows, and its other end notices
             _refuse_device(path, path.stat().st_mode)  # opening a device may trigger something
         with path.open("rb") as stream:
-            mode = os.fstat(stream.fileno()).st_mode
-            _refuse_device(path, mode)
-            if stat.S_ISFIFO(mode):
-                with _incoming(stream.fileno()) as coming:
-                    yield coming
-            else:
-                yield stream
+            _refuse_device(path, os.fstat(stream.fileno()).st_mode)
+            yield stream
     except OSError as error:
-        raise UserError(
-            f"cannot read {path}: {error.strerror or error}",
-            "Give the name of a text file, or - for standard input.",
-        ) from None
+        raise _unreadable(path, error) from None
 
 
 @contextmanager
 def piped_in() -> Iterator[BinaryIO]:
     """The content of standard input, which is not a terminal.
 
+    Ctrl-C reaches the program that writes into the pipe as well. It ends that one: the pipe ends
+    with it, and what came can be explained.
+
     Raises:
         UserError: it cannot be read.
     """
     stream = sys.stdin.buffer
     try:
-        try:
-            descriptor = stream.fileno()
-        except io.UnsupportedOperation:
+        piped = stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
+    except OSError:  # a stream of this process
+        piped = False
+    if piped and os.name != "nt":
+        os.set_blocking(stream.fileno(), True)  # whoever started us may read it otherwise
+    try:
+        with ctrl_c_is_not_ours() if piped else nullcontext():
             yield stream
-            return
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            yield stream
-        else:
-            with _incoming(descriptor) as coming:
-                yield coming
     except OSError as error:
-        raise UserError(
-            f"cannot read standard input: {error.strerror or error}",
-            "Give the name of a text file.",
-        ) from None
+        raise _unreadable("standard input", error) from None
 
 
 def _refuse_device(path: Path, mode: int) -> None:
@@ -83,40 +63,7 @@ def _refuse_device(path: Path, mode: int) -> None:
         )
 
 
-@contextmanager
-def _incoming(descriptor: int) -> Iterator[BinaryIO]:
-    with ctrl_c_noted() as noted:
-        yield cast(BinaryIO, io.BufferedReader(Incoming(descriptor, noted)))
-    if noted():
-        print("ended by Ctrl-C; this is about what came before", file=sys.stderr)  # noqa: T201
-
-
-class Incoming(io.RawIOBase):
-    """The content of a pipe, until its end or until `enough`, which is asked often.
-
-    On Windows a read waits for more, or for the end of the program that writes: Ctrl-C reaches that
-    as well.
-    """
-
-    def __init__(self, descriptor: int, enough: Callable[[], bool]) -> None:
-        self._descriptor, self._enough = descriptor, enough
-        self._begun: float | None = time.monotonic()  # None: whoever waits was told
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._enough():
-            self._tell()
-            if os.name != "nt" and not select.select([self._descriptor], [], [], _PAUSE)[0]:
-                continue
-            data = os.read(self._descriptor, len(buffer))
-            buffer[: len(data)] = data
-            return len(data)
-        return 0
-
-    def _tell(self) -> None:
-        """Say on a terminal that input is awaited, once."""
-        if self._begun and time.monotonic() - self._begun >= _SILENT and sys.stderr.isatty():
-            self._begun = None
-            print(_WAITING, file=sys.stderr)  # noqa: T201
+def _unreadable(name: object, error: OSError) -> UserError:
+    return UserError(
+        f"cannot read {name}: {error.strerror or error}", "Give the name of a text file."
+    )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from tritonwin.errors import UserError
 
@@ -63,25 +64,36 @@ def wants_json(args: Sequence[str]) -> bool:
 
 
 def need_no_question(
-    for_programs: Mapping[str, bool], settled: Mapping[str, bool], look: str
+    *, for_programs: bool, settled: bool, ways: str = "--yes or --dry-run"
 ) -> None:
     """Refuse output for programs where a question would have to be asked.
 
     Args:
-        for_programs: options that ask for such output, and whether they were given.
-        settled: options that make the question needless, such as `--yes`.
-        look: a command that shows what would be done.
+        settled: an option makes the question needless.
+        ways: the options that do.
 
     Raises:
         UserError: something would have to be asked.
     """
-    given = [option for option, on in for_programs.items() if on]
-    if given and not any(settled.values()):
-        needs = "it needs" if len(given) == 1 else "they need"
-        raise UserError(
-            f"{' and '.join(given)} cannot ask: {needs} {' or '.join(settled)}",
-            f"Look first: {look}",
-        )
+    if for_programs and not settled:
+        raise UserError(f"output for programs cannot ask: it needs {ways}", f"Add {ways}.")
+
+
+def refuse_together(option: str, *others: str) -> None:
+    """Refuse an option together with others.
+
+    Raises:
+        click.UsageError: the command line has both.
+    """
+    context = click.get_current_context()
+    given = {
+        param.name: param.opts[-1]
+        for param in context.command.params
+        if context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+    }
+    clash = next((given[name] for name in others if name in given), None)
+    if clash and option in given:
+        raise click.UsageError(f"{given[option]} cannot be combined with {clash}", context)
 
 
 # Options that many commands share, below headings of their own.
@@ -115,7 +127,7 @@ class HelpContext(click.Context):
 
 
 class Group(click.Group):
-    """A group that suggests the nearest of its commands for an unknown one."""
+    """A group whose helps are in this form; without a command it says so."""
 
     context_class = HelpContext
 
@@ -130,30 +142,6 @@ class Group(click.Group):
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         cmd.context_class = HelpContext
         super().add_command(cmd, name)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        word, known = args[0], self.list_commands(ctx)
-        if word not in known and not word.startswith("-") and not ctx.resilient_parsing:
-            from difflib import get_close_matches
-
-            near = get_close_matches(word, known, n=1)
-            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            ctx.fail(f"There is no command {word!r}; {meant}")
-        return super().resolve_command(ctx, args)
-
-
-class Number(click.FloatRange):
-    """A number between two bounds. "nan", which lies beyond neither, is refused."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        number: float = super().convert(value, param, ctx)
-        if number != number:
-            self.fail(f"{value!r} is not a number.", param, ctx)
-        return number
 
 
 class Arch(Integers):
@@ -258,8 +246,8 @@ def target_options(command: Command) -> Command:
     for option in (
         click.option(
             "--timeout",
-            type=Number(1, 3600),
-            default=30.0,
+            type=click.IntRange(1, 3600),
+            default=30,
             metavar="SECONDS",
             help="Time limit for each program of the target (default 30).",
         ),

@@ -14,6 +14,7 @@ from tritonwin.cli.options import (
     TargetOptions,
     json_option,
     may_start,
+    refuse_together,
     target_options,
 )
 from tritonwin.errors import Exit, UserError
@@ -137,15 +138,12 @@ def _tell(
     from tritonwin.output.terminal import answer
     from tritonwin.patch.session import of_folder, of_python
 
-    if triton is None:
-        session = of_python(target.python, target.app, target.timeout, may_start)
-    elif target.python is not None or target.app is not None:
-        raise UserError(
-            "--triton names the folder itself; --python and --app do not go with it",
-            "Leave out --triton, or --python and --app.",
-        )
-    else:
-        session = of_folder(triton)
+    refuse_together("triton", "python", "app")
+    session = (
+        of_folder(triton)
+        if triton
+        else of_python(target.python, target.app, target.timeout, may_start)
+    )
     outcome = act(session)
     answer(outcome_report(PatchReport, session.target, outcome), of_patch(outcome), as_json=as_json)
     failed = outcome.blocked if outcome.status == "examined" else outcome.status == "refused"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -50,41 +50,17 @@ def told_to_end() -> Iterator[None]:
 
 
 @contextmanager
-def _on_ctrl_c(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """In the block, Ctrl-C calls the handler, where it would raise KeyboardInterrupt."""
+def ctrl_c_is_not_ours() -> Iterator[None]:
+    """In the block, Ctrl-C is ignored here: the program that is waited for receives it too.
+
+    As an exception it could come between the program's end and the reading of its status.
+    """
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGINT, lambda *_: None)  # the program would inherit SIG_IGN
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@contextmanager
-def ctrl_c_is_not_ours() -> Iterator[None]:
-    """In the block, Ctrl-C is ignored here: the child program that is waited for receives it too.
-
-    As an exception it could come between the child's end and the reading of its status.
-    """
-    with _on_ctrl_c(lambda *_: None):  # the program would inherit SIG_IGN
-        yield
-
-
-@contextmanager
-def ctrl_c_noted() -> Iterator[Callable[[], bool]]:
-    """In the block, the first Ctrl-C is only noted; the yielded function tells whether it came.
-
-    A second Ctrl-C raises KeyboardInterrupt.
-    """
-    noted = threading.Event()
-
-    def note(number: int, frame: FrameType | None) -> None:
-        del frame
-        signal.signal(number, signal.default_int_handler)
-        noted.set()
-
-    with _on_ctrl_c(note):
-        yield noted.is_set

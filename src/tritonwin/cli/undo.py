@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.options import json_option, need_no_question
-from tritonwin.errors import Exit, UserError
+from tritonwin.cli.options import json_option, need_no_question, refuse_together
+from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
     from tritonwin.journal.undo import UndoResult
@@ -65,30 +65,15 @@ def command(
     store = Store.default()
     target = _target(python, app)
     agree = (lambda _: True) if yes else terminal.agreed
-    if list_them and (identifier or dry_run or force or forget):
-        raise UserError(
-            "--list goes with none of ID, --dry-run, --force and --forget",
-            "See what one would undo: tritonwin undo ID --dry-run",
-        )
+    refuse_together("list_them", "identifier", "dry_run", "force", "forget")
+    refuse_together("forget", "dry_run", "as_json")
     if list_them:
         headers, damaged = store.journals(target)[::-1], store.unreadable()
         listed = journals.of_journals(headers, damaged)
         terminal.answer(JournalList(journals=headers, damaged=damaged), listed, as_json=as_json)
         return Exit.DONE
-    if forget and (dry_run or as_json):
-        raise UserError(
-            "--forget goes with neither --dry-run nor --json",
-            "See what is kept: tritonwin undo --list",
-        )
-    need_no_question(
-        {"--json": as_json}, {"--yes": yes, "--dry-run": dry_run}, "tritonwin undo --dry-run"
-    )
-    options = UndoOptions(
-        identifier=identifier,
-        target=target,
-        dry_run=dry_run,
-        force=force,
-    )
+    need_no_question(for_programs=as_json, settled=yes or dry_run)
+    options = UndoOptions(identifier=identifier, target=target, dry_run=dry_run, force=force)
     if forget:
         forgotten = forget_change(options, store, agree)
         terminal.show(*journals.of_forgotten(forgotten))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tritonwin.cli import endings
-from tritonwin.cli.options import Arch, Number, TargetOptions, json_option, target_options
+from tritonwin.cli.options import Arch, TargetOptions, json_option, refuse_together, target_options
 from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _STATUS: dict[Verdict, Exit] = {
 )
 @click.option(
     "--rung-timeout",
-    type=Number(1, 7200),
+    type=click.IntRange(1, 7200),
     metavar="SECONDS",
     help="Give up on any rung after so long (default: its own limit, which --list shows).",
 )
@@ -74,7 +74,7 @@ def command(
     only: tuple[str, ...],
     arch: int | None,
     chip: str | None,
-    rung_timeout: float | None,
+    rung_timeout: int | None,
     force: bool,
     everything: bool,
     reports: tuple[Path, ...],
@@ -108,8 +108,7 @@ def command(
     rungs = records.select(through, only)
     if chip is not None and not re.fullmatch(r"gfx[0-9a-f]{3,4}", chip):
         raise click.UsageError(f"--chip {chip!r}: it takes the gfx name of a chip, such as gfx1100")
-    if list_rungs and reports:
-        raise click.UsageError("--list tries no rung, so there is nothing to report")
+    refuse_together("list_rungs", "reports")
     if list_rungs:
         answer(documents.RungList(rungs=rungs), proof.of_rungs(rungs), as_json=as_json)
         return Exit.DONE

@@ -47,6 +47,22 @@ class Document:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ErrorText:
+    """The reason why a command ended, and what to do about it."""
+
+    message: str
+    help: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorReport(Document):
+    """The document of a command that failed, or whose input cannot be used."""
+
+    schema: Literal["tritonwin.error/1"] = "tritonwin.error/1"
+    error: ErrorText
+
+
+@dataclass(frozen=True, kw_only=True)
 class TargetDocument(Document):
     """The beginning of a document on one Python; the outcome's record gives the rest."""
 

@@ -19,6 +19,7 @@ from tritonwin.output.dlls import DllsReport
 from tritonwin.output.documents import (
     CheckList,
     DoctorReport,
+    ErrorReport,
     ExplainReport,
     RungList,
     VerifyReport,
@@ -41,6 +42,7 @@ DOCUMENTS: Mapping[str, type] = MappingProxyType(
             DllsReport,
             DoctorReport,
             DriverReport,
+            ErrorReport,
             EventLine,
             ExplainReport,
             Facts,
