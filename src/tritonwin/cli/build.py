@@ -19,7 +19,7 @@ from tritonwin.cli.options import (
     refuse_together,
     target_options,
 )
-from tritonwin.errors import Exit, UserError
+from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
     from tritonwin.build.command import Shell
