@@ -29,7 +29,7 @@ TRITON = {
     "language.py": "",
     "_C/__init__.py": "",
     "_C/libtriton.py": "",
-    "compiler.py": "class ASTSource:\n    def __init__(self, fn, signature): pass\n"
+    "compiler.py": "class ASTSource:\n    def __init__(self, fn, signature, constants): pass\n"
     "class Compiled:\n    asm = {'cubin': b'\\x7fELF..', 'ptx': 'a\\nb\\n'}\n",
     "backends/__init__.py": "",
     "backends/compiler.py": "def GPUTarget(*args): return args\n",

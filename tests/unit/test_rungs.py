@@ -236,7 +236,7 @@ def mocked_xformers(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     vars(modules["torch"]).update(__version__="2.11.0+cu130", cuda=cuda)
     library = modules["xformers._cpp_lib"]
     vars(modules["xformers"]).update(__version__="0.0.35", _cpp_lib=library)
-    vars(modules["xformers.ops"]).update(LowerTriangularMask=object, fmha=ModuleType("fmha"))
+    vars(modules["xformers.ops"]).update(LowerTriangularMask=object)
     helpers = ("Judge", "attention", "random", "relative_error", "seed", "short")
     vars(modules["compare"]).update(dict.fromkeys(helpers))
     for name, module in modules.items():
@@ -278,67 +278,6 @@ def test_why_xformers_has_no_kernel(
         rung.attend(None, None, None, causal=False)
     assert detail in str(caught.value)
     assert getattr(caught.value, "problem", None) == problem
-
-
-NEWER = "is right; which kernel it takes, this xformers does not tell"
-
-
-@pytest.mark.parametrize(
-    ("operators", "seen", "detail"),
-    [
-        (["fa2F@2.8.3"] * 4, {"fa2F@2.8.3"}, "is right, by fa2F@2.8.3"),
-        (
-            ["cutlassF-pt", "fa2F@2.8.3", "cutlassF-pt", "fa2F@2.8.3"],
-            {"cutlassF-pt", "fa2F@2.8.3"},
-            "is right, by cutlassF-pt, fa2F@2.8.3",
-        ),
-        # the dispatch is not asked, names nothing, or is not there
-        ([""] * 4, {"not known"}, NEWER),
-        ([None] * 4, {"not known"}, NEWER),
-        (None, {"not known"}, NEWER),
-    ],
-    ids=["one", "two", "nameless", "not asked", "none"],
-)
-def test_the_operator_that_xformers_took_is_named(
-    mocked_xformers: ModuleType,
-    monkeypatch: pytest.MonkeyPatch,
-    operators: list[str | None] | None,
-    seen: set[str],
-    detail: str,
-) -> None:
-    fmha = vars(mocked_xformers)["fmha"]
-    left = iter(operators or [None] * 4)
-
-    def dispatch(inputs: object, needs_gradient: bool) -> object:
-        del inputs, needs_gradient
-        return SimpleNamespace(NAME=said) if (said := wanted[-1]) else SimpleNamespace()
-
-    wanted: list[str | None] = []
-    if operators is not None:
-        fmha._dispatch_fw = dispatch
-
-    def attention(*tensors: object, attn_bias: object) -> object:
-        wanted.append(next(left))
-        if wanted[-1] is not None:
-            fmha._dispatch_fw(tensors, False)
-        return tensors
-
-    vars(mocked_xformers).update(memory_efficient_attention=attention)
-    tensor = SimpleNamespace(double=lambda: None)
-    vars(sys.modules["compare"]).update(
-        attention=lambda *tensors, causal: None, random=lambda *shape: (tensor,) * 3
-    )
-    judge = SimpleNamespace(
-        as_right_as=lambda *case: None, verdict=lambda said: (said, {"error": 0.0})
-    )
-    vars(sys.modules["compare"]).update(Judge=lambda: judge, seed=lambda: None)
-    vars(sys.modules["torch"]).update(float16=None)
-    said, figures = program("attention").xformers_attention()
-    assert said == f"xformers 0.0.35: memory_efficient_attention {detail}"
-    assert figures.pop("error") == 0.0
-    assert len(figures) == 4
-    assert all(name.startswith("operator, size ") for name in figures)
-    assert set(figures.values()) == seen
 
 
 def test_every_type_is_spelled_in_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -454,24 +393,19 @@ class Cache:
         self.folder = folder
         self.program = program("user_cache")
 
-    def kernel(self, name: str, content: bytes, arch: int | None = 89) -> None:
+    def kernel(self, name: str, content: bytes) -> None:
         place = self.folder / name
         place.mkdir(parents=True)
         (place / "add.cubin").write_bytes(content)
-        if arch:
-            (place / "add.json").write_text(f'{{"target": {{"arch": {arch}}}}}')
 
     def prove(self) -> str:
-        arguments = {"user_cache": str(self.folder), "arch": 89}
-        detail, _ = self.program.prove(arguments)
+        detail, _ = self.program.prove({"user_cache": str(self.folder)})
         return str(detail)
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
-    made = Cache(tmp_path / "deep" / "cache")
-    monkeypatch.setattr(made.program, "_device", lambda: None)
-    return made
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "deep" / "cache")
 
 
 def test_a_whole_cache_is_left_as_it_was(cache: Cache) -> None:
@@ -479,9 +413,9 @@ def test_a_whole_cache_is_left_as_it_was(cache: Cache) -> None:
     assert not cache.folder.parent.exists()
     cache.kernel("A", ELF)
     cache.kernel("B", ELF)
-    assert "2 kernels read" in cache.prove()
+    assert "2 kernels are whole" in cache.prove()
     assert sorted(p.name for p in cache.folder.iterdir()) == ["A", "B"]
-    assert cache.program.prove({"user_cache": None, "arch": 89}) == (
+    assert cache.program.prove({"user_cache": None}) == (
         "the user has no cache yet",
         {},
     )
@@ -501,30 +435,6 @@ def test_a_file_in_the_place_of_the_cache_is_named(cache: Cache) -> None:
     with pytest.raises(Exception, match="cannot be written") as caught:
         cache.prove()
     assert getattr(caught.value, "problem", None) == "triton-home-not-writable"
-
-
-class FakeDevice:
-    """Stands for a driver that refuses what is not as long as a cubin should be."""
-
-    computes = True
-
-    def load_module(self, image: bytes) -> int:
-        return 0 if len(image) == len(ELF) else 200
-
-    def error_name(self, status: int) -> str:
-        return f"ERROR_{status}"
-
-
-def test_the_driver_decides_on_kernels_of_its_architecture(
-    cache: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cache.program, "_device", FakeDevice)
-    cache.kernel("A", ELF)
-    cache.kernel("B", ELF + b"??", arch=120)
-    assert "2 kernels loaded by the driver" in cache.prove()
-    cache.kernel("C", ELF + b"?", arch=None)
-    with pytest.raises(Exception, match=r"does not load it \(ERROR_200\)"):
-        cache.prove()
 
 
 @pytest.fixture(scope="module")

@@ -136,11 +136,11 @@ class Desk:
     def version(self) -> str:
         """Another text whenever a page has to be shown in its new state."""
         trying = self._watch.now()
-        return f"{self._changes}.{int(trying[0].seconds) if trying else 0}"
+        return f"{self._changes}.{int(trying[0][1]) if trying else 0}"
 
     def trying(self) -> tuple[str, ...]:
         """The rungs that are being tried, where that takes its time."""
-        return tuple(f"{t.title} ({t.seconds:.0f} s)" for t in self._watch.now() if t.seconds > 1)
+        return tuple(f"{title} ({s:.0f} s)" for title, s in self._watch.now() if s > 1)
 
     def start(self, kind: Kind, given: str = "") -> Task:
         """Start a task.

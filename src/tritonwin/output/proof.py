@@ -1,6 +1,6 @@
 """Proof for people: one line a rung as soon as it is known; the reports of `verify` and `bench`.
 
-On a terminal, lines below tell which rungs are tried, since when, and why it takes long.
+On a terminal, lines below tell which rungs are tried, and since when.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from tritonwin.output.blocks import Block, Prose, Span, line, named
 from tritonwin.output.documents import Document, VerifyReport, target_of
 from tritonwin.output.machine import described
 from tritonwin.output.terminal import Screen, console, show
-from tritonwin.output.text import printable
 from tritonwin.output.view import RUNGS, proof_verdict, rung_problems
 from tritonwin.system.codec import to_json
 from tritonwin.system.files import refuse_foreign, write_text
@@ -89,15 +88,11 @@ class _Meanwhile:
 
     def __rich__(self) -> Text:
         rows = (
-            f"  trying   {trial.title}  ({trial.seconds:.0f} s{_step(trial.step)})"
-            for trial in self._watch.now()
-            if trial.seconds >= _SOON
+            f"  trying   {title}  ({seconds:.0f} s)"
+            for title, seconds in self._watch.now()
+            if seconds >= _SOON
         )
         return Text("\n".join(rows), "dim", overflow="crop", no_wrap=True)
-
-
-def _step(step: str | None) -> str:
-    return f": {printable(step)}" if step else ""
 
 
 @contextmanager

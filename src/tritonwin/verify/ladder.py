@@ -14,7 +14,6 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -38,49 +37,25 @@ _TAIL = 1000  # characters of a crashed program's output that are shown
 _HEARD = 200_000  # characters of a program's output that are explained
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """A rung that is being tried in `folder`, since `begun` by the monotonic clock."""
-
-    title: str
-    folder: Path
-    begun: float
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.begun
-
-    @property
-    def step(self) -> str | None:
-        """The words for its work in progress."""
-        return last_step(self.folder)
-
-
 class ClimbWatch:
     """The rungs that are being tried. Filled by the threads of a climb, read by any other."""
 
     def __init__(self) -> None:
-        self._begun: dict[str, Trial] = {}
+        self._begun: dict[str, float] = {}
 
     @contextmanager
-    def trying(self, rung: Rung, folder: Path) -> Iterator[None]:
-        """While its program runs in `folder`."""
-        self._begun[rung.id] = Trial(title=rung.title, folder=folder, begun=time.monotonic())
+    def trying(self, rung: Rung) -> Iterator[None]:
+        """While its program runs."""
+        self._begun[rung.title] = time.monotonic()
         try:
             yield
         finally:
-            del self._begun[rung.id]
+            del self._begun[rung.title]
 
-    def now(self) -> tuple[Trial, ...]:
-        return tuple(self._begun.copy().values())  # a copy is made in one step
-
-
-def last_step(folder: Path) -> str | None:
-    """The last step that the program in `folder` named (`doing` of probe_runner.py)."""
-    try:
-        return (folder / "doing").read_text("utf-8", "replace") or None
-    except OSError:
-        return None
+    def now(self) -> tuple[tuple[str, float], ...]:
+        """The titles, and since how many seconds."""
+        begun = self._begun.copy()  # a copy is made in one step
+        return tuple((title, time.monotonic() - since) for title, since in begun.items())
 
 
 def climb(
@@ -140,6 +115,7 @@ def _untried(rung: Rung, state: RungState, reason: str) -> RungResult:
 def _try(rung: Rung, setting: ProofSetting, watch: ClimbWatch) -> RungResult:
     started = time.perf_counter()
     cookie = secrets.token_hex(16)
+    limit = setting.timeout or rung.limit
     cannot = "the folder for temporary files cannot be written"
     try:
         with scratch_folder() as made:
@@ -148,13 +124,12 @@ def _try(rung: Rung, setting: ProofSetting, watch: ClimbWatch) -> RungResult:
             for name in (_RUNNER, rung.program, *rung.helpers):
                 (folder / name).write_bytes(_PROGRAMS.joinpath(name).read_bytes())
             cannot = f"{setting.python} cannot be started"
-            with watch.trying(rung, folder):
-                done = _run(rung, setting, cookie, folder)
-            step = last_step(folder)
+            with watch.trying(rung):
+                done = _run(rung, setting, cookie, folder, limit)
     except OSError as error:
         return _untried(rung, "failed", f"{cannot}: {error.strerror or error}")
     seconds = round(time.perf_counter() - started, 2)
-    answer = parse_answer(done.out, cookie) or _no_answer(done, _limit(rung, setting), step)
+    answer = parse_answer(done.out, cookie) or _no_answer(done, limit)
     problems: tuple[str, ...] = ()
     if answer["state"] in BROKEN:
         said = _said(done, answer)
@@ -174,7 +149,7 @@ def _try(rung: Rung, setting: ProofSetting, watch: ClimbWatch) -> RungResult:
     )
 
 
-def _run(rung: Rung, setting: ProofSetting, cookie: str, folder: Path) -> Completed:
+def _run(rung: Rung, setting: ProofSetting, cookie: str, folder: Path, limit: float) -> Completed:
     arguments = {
         "arch": setting.arch,
         "chip": setting.chip,
@@ -199,30 +174,21 @@ def _run(rung: Rung, setting: ProofSetting, cookie: str, folder: Path) -> Comple
         setting.python,
         # a crash then names the lines that led to it; an embedded Python reads no PYTHON variables
         ("-B", "-X", "faulthandler", *words, json.dumps(arguments), "watched"),
-        timeout=_limit(rung, setting),
+        timeout=limit,
         stdin=None,  # the frame ends the rung when we are killed: its window was closed
         env={**setting.environment, **own},
         cwd=folder,
     )
 
 
-def _limit(rung: Rung, setting: ProofSetting) -> float:
-    return setting.timeout or rung.limit
-
-
-def _no_answer(done: Completed, limit: float, step: str | None) -> dict[str, Any]:
+def _no_answer(done: Completed, limit: float) -> dict[str, Any]:
     if done.timed_out:
-        doing = f"; it was at this: {step}" if step else ""
-        return {"state": "timed-out", "detail": f"no end within {limit:g} s{doing}"}
+        return {"state": "timed-out", "detail": f"no end within {limit:g} s"}
+    ending, code = done.ending(), done.code
+    if code is not None and -64 <= code < 0:
+        ending += f" ({signal.strsignal(-code) or 'unknown'})"
     said = done.err.decode("utf-8", "replace").strip()[-_TAIL:]
-    detail = f"the process ended with {_ending(done)}. {said}".strip()
-    return {"state": "crashed", "detail": detail}
-
-
-def _ending(done: Completed) -> str:
-    if done.code is not None and -64 <= done.code < 0:
-        return f"{done.ending()} ({signal.strsignal(-done.code) or 'unknown'})"
-    return done.ending()
+    return {"state": "crashed", "detail": f"the process ended with {ending}. {said}".strip()}
 
 
 def _said(done: Completed, answer: dict[str, Any]) -> str:

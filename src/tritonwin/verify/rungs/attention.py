@@ -259,45 +259,7 @@ def transformers_flash() -> tuple[str, dict[str, Any]]:
     return judge.verdict(f"transformers {transformers.__version__}: flash_attn is used and right")
 
 
-# -- xformers, and the kernel that it takes
-
-UNKNOWN = "not known"
-
-
-class Dispatch:
-    """Notes which operator xformers' own dispatch hands to a call: `fa2F@2.8.3`, `cutlassF-pt`.
-
-    The dispatch is private (`fmha._dispatch_fw`, as in 0.0.33): where a version lacks it, or takes
-    an operator without it, nothing is claimed. A name that ends in "-pt" is torch's own kernel;
-    `fa2F` without it is flash_attn's, of its package or of xformers.
-    """
-
-    def __init__(self) -> None:
-        from xformers.ops import fmha
-
-        self.taken: list[str] = []
-        ask = getattr(fmha, "_dispatch_fw", None)
-        if ask is not None:
-
-            def asked(*inputs: Any, **named: Any) -> Any:
-                operator = ask(*inputs, **named)
-                self.taken.append(str(getattr(operator, "NAME", UNKNOWN)))
-                return operator
-
-            fmha._dispatch_fw = asked
-
-    def last(self) -> str:
-        """The operator of the call since this was last asked, or that it is not known."""
-        name = self.taken[-1] if self.taken else UNKNOWN
-        self.taken.clear()
-        return name
-
-
-def verdict(operators: list[str]) -> str:
-    known = [name for name in dict.fromkeys(operators) if name != UNKNOWN]
-    if not known:
-        return "is right; which kernel it takes, this xformers does not tell"
-    return f"is right, by {', '.join(known)}"
+# -- xformers
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Tensor:
@@ -335,17 +297,11 @@ def xformers_attention() -> tuple[str, dict[str, Any]]:
     import xformers
 
     seed()
-    judge, dispatch = Judge(), Dispatch()
-    operators: dict[str, Any] = {}
+    judge = Judge()
     for size, causal in product((64, 128), (False, True)):
         inputs = random(2, 128, 4, size, torch.float16, 3)
         compare(judge, f"size {size}", attend, *inputs, causal=causal)
-        operators[f"operator, {named(f'size {size}', causal)}"] = dispatch.last()
-    said = verdict(list(operators.values()))
-    detail, errors = judge.verdict(
-        f"xformers {xformers.__version__}: memory_efficient_attention {said}"
-    )
-    return detail, {**errors, **operators}
+    return judge.verdict(f"xformers {xformers.__version__}: memory_efficient_attention is right")
 
 
 # -- the attention that torch and libraries choose by themselves

@@ -32,19 +32,31 @@ KERNELS = {
 }
 
 
-def compiled_kernel(name: str, arch: int) -> tuple[Any, Any]:
+def source_of(kernel: Any, types: dict[str, str], constants: dict[str, int] | None = None) -> Any:
+    """Arguments by name; Triton before 3.2 counts them, and names constants by their place."""
+    fixed = constants or {}
+    if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 2):
+        signature: dict[Any, str] = dict(enumerate(types.values()))
+        places: dict[Any, int] = {len(types) + n: v for n, v in enumerate(fixed.values())}
+    else:
+        signature = {**types, **dict.fromkeys(fixed, "constexpr")}
+        places = {(len(types) + n,): v for n, v in enumerate(fixed.values())}
+    return triton.compiler.ASTSource(kernel, signature, places)
+
+
+def compiled_kernel(name: str, target: GPUTarget) -> tuple[Any, Any]:
     """The source and what Triton makes of it."""
-    kernel, types = KERNELS[name]
-    # arguments by name; Triton before 3.2 counts them
-    old = tuple(map(int, triton.__version__.split(".")[:2])) < (3, 2)
-    signature: dict[Any, str] = dict(enumerate(types.values())) if old else types
-    source = triton.compiler.ASTSource(fn=kernel, signature=signature)
-    return source, triton.compile(source, target=GPUTarget("cuda", arch, 32))
+    source = source_of(*KERNELS[name])
+    return source, triton.compile(source, target=target)
+
+
+def cuda(arch: int) -> GPUTarget:
+    return GPUTarget("cuda", arch, 32)
 
 
 def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     arch = arguments["arch"]
-    _, compiled = compiled_kernel(arguments.get("kernel", "add"), arch)
+    _, compiled = compiled_kernel(arguments.get("kernel", "add"), cuda(arch))
     cubin = compiled.asm["cubin"]
     if not cubin.startswith(_ELF):
         raise RuntimeError(f"ptxas gave no cubin: {cubin[:16]!r}")

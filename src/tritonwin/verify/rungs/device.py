@@ -10,7 +10,7 @@ from __future__ import annotations
 import array
 import ctypes
 import os
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable
 
 # Triton's names of number formats: the code of the array module, bytes an element
 FORMATS = {
@@ -134,31 +134,18 @@ class Device:
 
     def upload(self, content: array.array[Any], pointer: int) -> None:
         address, length = content.buffer_info()
-        self.synchronize()
-        self.call(
-            "cuMemcpyHtoD_v2",
-            ctypes.c_uint64(pointer),
-            ctypes.c_void_p(address),
-            ctypes.c_size_t(length * content.itemsize),
-        )
+        self._copy(pointer, address, length * content.itemsize, to_device=True)
 
     def download(self, pointer: int, into: array.array[Any]) -> None:
         address, length = into.buffer_info()
-        self.synchronize()
-        self.call(
-            "cuMemcpyDtoH_v2",
-            ctypes.c_void_p(address),
-            ctypes.c_uint64(pointer),
-            ctypes.c_size_t(length * into.itemsize),
-        )
+        self._copy(address, pointer, length * into.itemsize, to_device=False)
 
-    def load_module(self, image: bytes) -> int:
-        """0, or the driver's error number for a cubin that it does not take."""
-        module = ctypes.c_void_p()
-        status = self._driver.cuModuleLoadData(ctypes.byref(module), ctypes.c_char_p(image))
-        if status == 0:
-            self.call("cuModuleUnload", module)
-        return int(status)
+    def _copy(self, to: int, source: int, size: int, *, to_device: bool) -> None:
+        self.synchronize()
+        sides: Any = (ctypes.c_uint64, ctypes.c_void_p)
+        name = "cuMemcpyHtoD_v2" if to_device else "cuMemcpyDtoH_v2"
+        target, origin = sides if to_device else sides[::-1]
+        self.call(name, target(to), origin(source), ctypes.c_size_t(size))
 
     def error_name(self, status: int) -> str:
         name = ctypes.c_char_p()
@@ -204,3 +191,25 @@ def report(device: Device, detail: str, wrong: int) -> tuple[str, dict[str, Any]
     if wrong:
         raise AssertionError(f"{wrong} numbers are wrong: {detail}")
     return f"{detail} (memory by {device.through})", {"numbers": "right", "memory": device.through}
+
+
+# -- a sum of two vectors: a length that fits no block; every bit, and what lies beyond, is compared
+
+ADDED = 100_003
+GUARD = 1000  # elements behind the vector that must stay as they are
+UNTOUCHED = -7.25
+
+
+def check_sum(device: Device, add: Callable[..., Any]) -> tuple[str, dict[str, Any]]:
+    """The result of a rung whose `add` takes two vectors, one for their sum, and its length."""
+    # products that have no short binary form, so that a wrong rounding would show
+    one = values("fp32", [i * 0.1 for i in range(ADDED)])
+    two = values("fp32", [1e6 / (i + 1) for i in range(ADDED)])
+    x, y = device.upload_new("fp32", one), device.upload_new("fp32", two)
+    out = device.upload_new("fp32", [UNTOUCHED] * (ADDED + GUARD))
+    add(x, y, out, ADDED)
+    # the sum of two floats in Python's doubles, rounded once, is the correctly rounded sum
+    wanted = values("fp32", [a + b for a, b in zip(one, two)])
+    wanted.extend([UNTOUCHED] * GUARD)
+    wrong = sum(a != b for a, b in zip(out.read(), wanted))
+    return report(device, f"{ADDED} sums right bit for bit, {GUARD} beyond untouched", wrong)

@@ -14,7 +14,7 @@ from typing import Any, Callable
 
 import triton
 import triton.language as tl
-from device import NOT_COMPUTED, computes, first_device, load_driver, report, values
+from device import NOT_COMPUTED, check_sum, computes, first_device, load_driver, report, values
 from probe_runner import NotApplicableError
 
 try:
@@ -22,11 +22,8 @@ try:
 except ImportError:  # Triton 3.0
     from triton.language.extra.cuda import libdevice
 
-# -- vector-add: a length that fits no block; every bit, and what lies beyond, is compared
+# -- vector-add
 
-ADDED = 100_003
-GUARD = 1000  # elements behind the vector that must stay as they are
-UNTOUCHED = -7.25
 ADD_BLOCK = 1024
 
 
@@ -39,20 +36,10 @@ def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 def vector_add() -> tuple[str, dict[str, Any]]:
-    device = first_device()
-    # products that have no short binary form, so that a wrong rounding would show
-    one = [i * 0.1 for i in range(ADDED)]
-    two = [1e6 / (i + 1) for i in range(ADDED)]
-    x, y = device.upload_new("fp32", one), device.upload_new("fp32", two)
-    out = device.upload_new("fp32", [UNTOUCHED] * (ADDED + GUARD))
-    add[(triton.cdiv(ADDED, ADD_BLOCK),)](x, y, out, ADDED, BLOCK=ADD_BLOCK)
-    found = out.read()
-    rounded_one, rounded_two = values("fp32", one), values("fp32", two)
-    # the sum of two floats in Python's doubles, rounded once, is the correctly rounded sum
-    wanted = values("fp32", [a + b for a, b in zip(rounded_one, rounded_two)])
-    wanted.extend([UNTOUCHED] * GUARD)
-    wrong = sum(a != b for a, b in zip(found, wanted))
-    return report(device, f"{ADDED} sums right bit for bit, {GUARD} beyond untouched", wrong)
+    return check_sum(
+        first_device(),
+        lambda x, y, out, n: add[(triton.cdiv(n, ADD_BLOCK),)](x, y, out, n, BLOCK=ADD_BLOCK),
+    )
 
 
 # -- dot: a product on tensor cores, of whole numbers that every format holds: it is exact

@@ -36,11 +36,11 @@ class KnownError(Exception):
         self.problem = problem
 
 
-def doing(text: str) -> None:
-    """Say what is begun, where it may take long: shown meanwhile, and if there is no end to it."""
-    file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "doing")
-    with open(file, "w", encoding="utf-8") as said:
-        said.write(text)
+def in_python(driver: Any) -> bool:
+    """True where tritonwin's driver replaces the module that a backend of Triton would compile."""
+    names = ("compile_module_from_src", "compile_module_from_file")
+    owners = (getattr(getattr(driver, name, None), "__module__", "") for name in names)
+    return any(owner.startswith("_tritonwin_driver") for owner in owners)
 
 
 def output_of(words: list[str], seconds: float) -> tuple[int, str]:

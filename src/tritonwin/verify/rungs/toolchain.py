@@ -11,7 +11,7 @@ import subprocess
 import sysconfig
 from typing import Any
 
-from probe_runner import KnownError, output_of
+from probe_runner import KnownError, in_python, output_of
 
 NOT_NEEDED = "not needed"
 
@@ -54,15 +54,6 @@ def c_compiler() -> str | None:
     return os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
 
 
-def driver_in_python() -> bool:
-    """True where tritonwin's driver replaces the module that Triton would compile."""
-    from triton.backends.nvidia import driver
-
-    compilers = ("compile_module_from_src", "compile_module_from_file")
-    owners = [getattr(getattr(driver, name, None), "__module__", "") for name in compilers]
-    return any(owner.startswith("_tritonwin_driver") for owner in owners)
-
-
 def driver_folders() -> list[str]:
     from triton.backends.nvidia import driver
 
@@ -96,14 +87,16 @@ def _same(one: str, other: str) -> bool:
 
 def tools(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     path, version = ptxas(arguments["arch"])
-    compiler = NOT_NEEDED if driver_in_python() else c_compiler()
+    from triton.backends.nvidia import driver
+
+    compiler = NOT_NEEDED if in_python(driver) else c_compiler()
     trouble = trouble_with(compiler, path, arguments["arch"])
     if trouble:
         raise trouble[0]
     release = re.search(r"\d+\.\d+(?:\.\d+)?", str(version))
     include = sysconfig.get_paths()["include"]
     # without a driver, Triton's look-up ends in an assertion; that it is absent is no news
-    needed = arguments["driver"] and not driver_in_python()
+    needed = arguments["driver"] and not in_python(driver)
     folders = driver_folders() if needed else []
     return f"ptxas {release[0] if release else version}: {path}; compiler: {compiler}", {
         "ptxas": path,
@@ -176,16 +169,16 @@ def is_of_cc(proven: str | None) -> bool:
 
 
 def helper_module(arguments: dict[str, Any]) -> str:
-    from triton.backends.nvidia.driver import CudaUtils
+    from triton.backends.nvidia import driver
 
     try:
-        CudaUtils()
+        driver.CudaUtils()
     except subprocess.CalledProcessError as error:
         if is_of_cc(arguments["compiler"]):
             text = f"CC names {os.environ['CC']}, which does not compile: {error}"
             raise KnownError(text, "cc-variable-wrong") from error
         raise
-    if driver_in_python():
+    if in_python(driver):
         return "nothing is built: Triton's driver runs in Python (tritonwin driver)"
     name = built("cuda_utils")
     if name is None:
@@ -202,12 +195,12 @@ def built(name: str) -> str | None:
 
 
 def launcher(arguments: dict[str, Any]) -> str:
-    from compile_cubin import compiled_kernel
-    from triton.backends.nvidia.driver import CudaLauncher
+    from compile_cubin import compiled_kernel, cuda
+    from triton.backends.nvidia import driver
 
-    source, compiled = compiled_kernel("add", arguments["arch"])
-    CudaLauncher(source, compiled.metadata)
-    if driver_in_python():
+    source, compiled = compiled_kernel("add", cuda(arguments["arch"]))
+    driver.CudaLauncher(source, compiled.metadata)
+    if in_python(driver):
         return "a launch function in Python was made, nothing was built"
     name = built("launcher")
     if name:

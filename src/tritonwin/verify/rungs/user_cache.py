@@ -1,4 +1,4 @@
-"""Look at the user's own cache of Triton: can it be written, and does the driver take its kernels?
+"""Look at the user's own cache of Triton: can it be written, and are its kernels whole?
 
 Nothing of it is changed but for a file that is made and removed.
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import struct
 import tempfile
-from typing import Any, Iterator
+from typing import Any
 
-from device import Device
 from probe_runner import KnownError
 
 MOST = 2000  # kernels, the newest
@@ -38,28 +37,19 @@ def _age(path: str) -> float:
         return 0.0
 
 
-def damaged(paths: list[str], device: Device | None, arch: int) -> Iterator[str]:
-    for path in paths:
-        try:
-            with open(path, "rb") as file:
-                image = file.read()
-        except OSError as error:
-            yield f"{path}: {error.strerror}"
-            continue
-        flaw = flaw_of(image)
-        if flaw:
-            yield f"{path}: {flaw}"
-        elif device is not None and sm_of(path) in {None, arch}:
-            status = device.load_module(image)
-            if status:
-                yield f"{path}: the driver does not load it ({device.error_name(status)})"
+def flaw_in(path: str) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            return flaw_of(file.read())
+    except OSError as error:
+        return error.strerror
 
 
 def flaw_of(image: bytes) -> str | None:
     """The sign that a cubin is not whole; None if there is none.
 
-    The driver looks at a kernel's code when it is launched, and reads beyond the end of a file that
-    was cut short, so its word alone is not enough.
+    The driver is not asked: it looks at a kernel's code when it is launched, and reads beyond the
+    end of a file that was cut short.
     """
     if not image.startswith(_ELF):
         return "no cubin"
@@ -80,18 +70,6 @@ def flaw_of(image: bytes) -> str | None:
             code = image[section[_PLACE] : section[_PLACE] + section[_SIZE]]
             return None if any(code) else "its code is empty"
     return "it holds no code"
-
-
-def sm_of(cubin: str) -> int | None:
-    """The architecture that Triton noted beside the kernel; a kernel of another one is no fault."""
-    import json
-
-    try:
-        with open(cubin[: -len(".cubin")] + ".json", encoding="utf-8") as file:
-            arch = json.load(file)["target"]["arch"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return arch if isinstance(arch, int) else None
 
 
 def try_to_write(folder: str) -> None:
@@ -119,20 +97,10 @@ def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         text = f"Triton's cache folder cannot be written: {folder}: {error}. {_HELP}"
         raise KnownError(text, "triton-home-not-writable") from error
     paths = kernels(folder)
-    device = _device() if paths else None  # to load a kernel takes seconds: torch is imported
-    bad = list(damaged(paths, device, arguments["arch"]))
+    flaws = {path: flaw_in(path) for path in paths}
+    bad = [f"{path}: {flaw}" for path, flaw in flaws.items() if flaw]
     if bad:
         shown = "; ".join(bad[:5])
         text = f"{len(bad)} of {len(paths)} cached kernels are damaged: {shown}. {_HELP}"
         raise KnownError(text, "damaged-cache-entry")
-    loaded = "read" if device is None else "loaded by the driver"
-    return f"{folder} can be written; {len(paths)} kernels {loaded}", {"kernels": len(paths)}
-
-
-def _device() -> Device | None:
-    """None where there is no driver: then the files alone are looked at."""
-    try:
-        made = Device()
-    except (OSError, RuntimeError):
-        return None
-    return made if made.computes else None
+    return f"{folder} can be written; {len(paths)} kernels are whole", {"kernels": len(paths)}
