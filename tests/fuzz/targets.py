@@ -21,8 +21,7 @@ from urllib.parse import urlsplit
 from hosts import fake_host
 from source_edits import edited_facts, edited_source
 
-from tritonwin.build import copying, ninja
-from tritonwin.build.copying import SourceError
+from tritonwin.build import ninja
 from tritonwin.facts import distributions, snapshot
 from tritonwin.facts.dlls.pe import read_pe, read_tables
 from tritonwin.facts.dlls.tree import DllPlace, Walk
@@ -44,7 +43,7 @@ SEEDS = Path(__file__).with_name("seeds")
 Target = Callable[[bytes], None]
 _FILES = (
     *("python312.dll", "fuzzed.dll", "facts.json", "a-1-py3-none-any.whl", "a.obj"),
-    "fuzzed.zip",
+    *("fuzzed.zip", "fuzzed.tar.gz"),
 )
 
 
@@ -145,8 +144,9 @@ def unpacked(data: bytes) -> None:
         archives.unpack_folders(packed, {"a": place})
     with contextlib.suppress(archives.ArchiveError):
         archives.names_in_zip(packed)
-    with contextlib.suppress(SourceError):
-        copying.unpack(packed, place)
+    tar = _file("fuzzed.tar.gz", data)
+    with contextlib.suppress(archives.ArchiveError):
+        archives.unpack(tar, lambda parts: place.joinpath(*parts[1:]) if parts[1:] else None)
     assert os.listdir(place.parent) == ["to"]
     assert {"app", "inside", *_FILES}.issuperset(os.listdir(_folder()))
     if os.listdir(place):

@@ -9,9 +9,9 @@ import pytest
 from build_plans import laid_down
 from trees import write
 
-from tritonwin.build import copying
-from tritonwin.build.copying import SourceError
+from tritonwin.build import source
 from tritonwin.build.plan import SourceEdit
+from tritonwin.build.source import SourceError
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Wine makes no links")
 
@@ -37,7 +37,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 def copied(mine: Path, to: Path) -> dict[str, str]:
-    copying.copy(mine, to, copying.NOT_COPIED, ())
+    source.copy(mine, to, source.NOT_COPIED, ())
     files = [path for path in to.rglob("*") if not path.is_dir()]
     assert not any(path.is_symlink() for path in to.rglob("*"))
     return {path.relative_to(to).as_posix(): path.read_text() for path in files}
@@ -60,16 +60,6 @@ def test_a_link_to_a_folder_elsewhere_is_refused(tmp_path: Path, mine: Path, tar
     with pytest.raises(SourceError, match="out leads out of the source") as refused:
         copied(mine, tmp_path / "copy")
     assert "folder itself" in refused.value.help
-
-
-def test_a_folder_becomes_a_file_and_a_file_a_folder(tmp_path: Path, mine: Path) -> None:
-    copied(mine, tmp_path / "copy")
-    for name in ("inner", "through", "file.cu", "picture.png"):
-        (mine / name).unlink()
-    write(mine, {"inner/b.cu": "mine now", "through": "a file", "file.cu/x": "a folder"})
-    found = copied(mine, tmp_path / "copy")
-    assert (found["inner/b.cu"], found["through"]) == ("mine now", "a file")
-    assert (found["file.cu/x"], found["csrc/deep/b.cu"]) == ("a folder", "b")
 
 
 def test_an_edit_is_made_in_the_copy(tmp_path: Path, mine: Path) -> None:

@@ -13,11 +13,10 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from tritonwin.build import jobs, triton
-from tritonwin.build.copying import is_project
 from tritonwin.build.jobs import Resources
 from tritonwin.build.plan import Notes
 from tritonwin.build.recipe import Circumstances, Recipe, load
-from tritonwin.build.source import BuildContext
+from tritonwin.build.source import BuildContext, is_project
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts, Interpreter, Torch
 from tritonwin.support.chooser import SetChooser

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tritonwin.build.copying import NOT_COPIED
 from tritonwin.build.order import Request
 from tritonwin.build.plan import BuildSource
 from tritonwin.build.recipe import Recipe, SourceRelease
-from tritonwin.build.source import NO_GIT, refuse_secrets
+from tritonwin.build.source import NO_GIT, NOT_COPIED, refuse_secrets
 from tritonwin.errors import UserError
 from tritonwin.support.addresses import without_secrets
 from tritonwin.support.matrix import wanted_series

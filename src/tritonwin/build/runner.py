@@ -15,11 +15,10 @@ from pathlib import Path
 
 from tritonwin.build import attempt, ninja, source, toolkit, venv, wheel
 from tritonwin.build.command import command, inherited
-from tritonwin.build.copying import is_project
 from tritonwin.build.ninja import Counter
 from tritonwin.build.outcome import BuildOutcome, BuildRun, BuildState
 from tritonwin.build.plan import BuildPlan
-from tritonwin.build.source import BuildContext
+from tritonwin.build.source import BuildContext, is_project
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.journal.disk import discard, is_real_folder

@@ -1,4 +1,4 @@
-"""Bring the source and other files of a build to their folder: whole and held to their hashes.
+"""Bring the source and other files of a build to their folder: whole, edited, held to their hashes.
 
 No password and no token gets into a plan, which is printed, stored, written as a script and put
 beside the wheel: the address of a repository with one is refused. git asks its own credential
@@ -7,17 +7,19 @@ helpers.
 
 from __future__ import annotations
 
+import filecmp
 import html
+import io
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import urljoin, urlsplit
 
-from tritonwin.build.copying import SourceError, copy, edit, refuse_link, unpack
 from tritonwin.build.outcome import OnEvent
-from tritonwin.build.plan import BuildPlan, BuildSource
+from tritonwin.build.plan import BuildPlan, BuildSource, SourceEdit
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import hide_secrets
@@ -25,6 +27,7 @@ from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import addresses, download
 from tritonwin.support.addresses import DownloadError, without_secrets
+from tritonwin.support.archives import unpack, write
 from tritonwin.support.download import NotFoundError
 from tritonwin.support.links import not_offered
 from tritonwin.support.pip import Pip, Places, configured_places
@@ -36,41 +39,42 @@ from tritonwin.system.process import run
 _JSON_OR_HTML = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5"}
 
 
+class SourceError(UserError):
+    """The source cannot be fetched, read or copied."""
+
+
 def prepare(plan: BuildPlan, context: BuildContext) -> None:
     """Make the plan's source folder hold the edited source; what an earlier run left there stays.
 
     Of a folder, files that were changed since then are copied again, and those alone.
 
     Raises:
-        SourceError: it cannot be read, or holds what it must not.
-        DownloadError: it cannot be fetched, or has another hash.
+        UserError: it cannot be fetched or read, has another hash, or holds what it must not.
     """
     source, to = plan.source, plan.layout.source
-    if source.kind == "folder":
-        try:
+    work = to.with_name(to.name + ".part")
+    try:
+        if source.kind == "folder":
             copy(Path(source.location), to, source.skip, plan.edits)
-        except OSError as error:
-            where = error.filename or source.location
-            raise SourceError(
-                f"the source cannot be copied: {where}: {error.strerror or error}",
-                "See that it can be read, and that the disk has room.",
-            ) from None
-    elif not is_folder(to):
-        part = to.with_name(to.name + ".part")
-        discard(part)
-        try:
+        elif not is_folder(to):
+            discard(work)
             if source.kind == "git":
-                fetched = _check_out(source, part, context.host)
-                plan.layout.commit.write_text(fetched + "\n", encoding="ascii")
+                commit = _check_out(source, work / "a", context.host)
+                plan.layout.commit.write_text(commit + "\n", encoding="ascii")
             else:
-                sdist = FileSource(
-                    name=plan.distribution, location=source.location, sha256=source.sha256
-                )
-                unpack(_on_disk(sdist, plan.layout.root, context), part, source.skip)
-            edit(part, plan.edits)
-            part.rename(to)
-        finally:
-            discard(part)
+                skip = source.skip
+                place = lambda parts: _below(work / "a", parts[1:], skip)  # noqa: E731
+                unpack(_on_disk(plan, context), place)
+            copy(work / "a", work / "b", source.skip, plan.edits)
+            (work / "b").rename(to)
+    except OSError as error:
+        where = error.filename or source.location
+        raise SourceError(
+            f"the source cannot be copied: {where}: {error.strerror or error}",
+            "See that it can be read, and that the disk has room.",
+        ) from None
+    finally:
+        discard(work)
 
 
 def commit(plan: BuildPlan) -> str | None:
@@ -79,19 +83,128 @@ def commit(plan: BuildPlan) -> str | None:
     return found.strip() if found else None
 
 
-def _on_disk(sdist: FileSource, folder: Path, context: BuildContext) -> Path:
+def _on_disk(plan: BuildPlan, context: BuildContext) -> Path:
     """The file that was named, or one of that name, held to its hash."""
-    named = Path(sdist.location)
-    if is_file(named) and sdist.sha256 in {None, file_hash(named)}:
+    named, sha256 = Path(plan.source.location), plan.source.sha256
+    if is_file(named) and sha256 in {None, file_hash(named)}:
         return named
     if is_file(named) and named.is_absolute():
         raise SourceError(
             f"{named} is not the file that was released under this name: it has another hash",
             "Rename it to have it built as yours, or leave --source out to have it fetched.",
         )
-    if sdist.sha256 is None:
+    if sha256 is None:
         raise SourceError(f"{named} is not there any more", "Give the file again: --source FILE")
-    return context.obtain(sdist, folder)
+    sdist = FileSource(name=plan.distribution, location=plan.source.location, sha256=sha256)
+    return context.obtain(sdist, plan.layout.root)
+
+
+# --- the copy that is built
+
+# history, and what earlier builds left, which belongs to other toolkits
+NOT_COPIED = (".git", "build", "dist", "python/build")
+_ENVIRONMENT = "pyvenv.cfg"  # what marks a virtual environment, which no build needs
+
+
+def _below(root: Path, parts: Sequence[str], skip: Sequence[str]) -> Path | None:
+    """The place of a file below the root; None in one of the folders that are skipped."""
+    path = PurePosixPath(*parts)
+    left_out = any(entry in {path, *path.parents} for entry in map(PurePosixPath, skip))
+    return None if left_out or not parts else root.joinpath(*parts)
+
+
+def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[SourceEdit]) -> None:
+    """Make `to` the edited source. Files that are the same already keep their time.
+
+    What a link leads to is copied in its place.
+
+    Raises:
+        SourceError: there is no such folder, it cannot be copied there, or a file or text that has
+            to be changed is missing.
+        OSError: something cannot be read or written.
+    """
+    if not is_folder(source):
+        raise SourceError(
+            f"there is no folder {source}", "Name the folder with the source: --source DIR"
+        )
+    source = source.absolute()
+    if to.absolute().is_relative_to(source):
+        raise SourceError(
+            f"the build would be copied into its own source, {source}",
+            "Name a folder elsewhere: --root DIR",
+        )
+    missing = {change.file for change in edits if change.required}
+    for path in _files(source, skip):
+        name = path.relative_to(source).as_posix()
+        changes = [change for change in edits if change.file == name]
+        missing.discard(name)
+        executable, place = os.access(path, os.X_OK), to / name
+        if changes:
+            wanted = edited_content(path, name, changes)
+            if not is_file(place) or place.read_bytes() != wanted:
+                write(io.BytesIO(wanted), place, executable=executable)
+        elif not is_file(place) or not filecmp.cmp(path, place, shallow=False):
+            with path.open("rb") as content:
+                write(content, place, executable=executable)
+    if missing:
+        raise SourceError(
+            f"the source has no {missing.pop()}, which the recipe has to change", _OTHER_VERSION
+        )
+
+
+_OTHER_VERSION = "It may be of another version: name it with --version"
+
+
+def is_project(folder: Path) -> bool:
+    """True if pip could build the folder."""
+    return is_file(folder / "setup.py") or is_file(folder / "pyproject.toml")
+
+
+def _files(root: Path, skip: Sequence[str]) -> Iterator[Path]:
+    """Files below the root, those behind links included.
+
+    Raises:
+        SourceError: a link to a folder leads out of it, to whatever may be there.
+        OSError: something cannot be read.
+    """
+    top = Path(os.path.realpath(root))
+    folders: list[tuple[Path, tuple[str, ...]]] = [(root, ())]
+    while folders:
+        folder, above = folders.pop()
+        real = os.path.realpath(folder)
+        if real in above:  # a link that leads back
+            continue
+        if not Path(real).is_relative_to(top):
+            raise SourceError(
+                f"{folder} leads out of the source, to {real}",
+                "Put the folder itself there, or take the link away.",
+            )
+        for path in sorted(folder.iterdir()):
+            if _below(root, path.relative_to(root).parts, skip) is None:
+                continue
+            if path.is_file():
+                yield path
+            elif path.is_dir() and not is_file(path / _ENVIRONMENT):
+                folders.append((path, (*above, real)))
+
+
+def edited_content(path: Path, name: str, edits: Sequence[SourceEdit]) -> bytes:
+    """The content of a file of the source with its edits, line ends as they are."""
+    content = path.read_bytes()
+    for change in edits:
+        find, put = change.find.encode(), change.replace.encode()
+        if b"\r\n" in content:
+            find, put = find.replace(b"\n", b"\r\n"), put.replace(b"\n", b"\r\n")
+        if find not in content and change.required:
+            raise SourceError(
+                f"{name} does not hold {change.find!r}, which the recipe has to change",
+                _OTHER_VERSION,
+            )
+        content = content.replace(find, put)
+    return content
+
+
+# --- files that need not be fetched, and those that are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,11 +346,9 @@ def _check_out(source: BuildSource, to: Path, host: Host) -> str:
     if source.submodules:
         update = ("submodule", "--quiet", "update", "--init", "--recursive", "--depth", "1", "--")
         git(*update, *source.submodules)
-    found = git("rev-parse", "HEAD")
-    for name in (".git", *source.skip):
-        refuse_link(to, name)
-        discard(to / name)
-    return found
+    commit = git("rev-parse", "HEAD")
+    discard(to / ".git")
+    return commit
 
 
 def refuse_secrets(address: str) -> None:

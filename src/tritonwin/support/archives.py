@@ -5,17 +5,21 @@ A megabyte of a zip or tar.gz can hold a gigabyte of zeros, or hundreds of thous
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
+import stat
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, TypeAlias, cast
 
 from tritonwin.errors import UserError
+from tritonwin.system.files import long_path
 
 LARGEST = 2**30  # bytes of one file
 MOST_BYTES = 8 * 2**30
@@ -23,6 +27,8 @@ MOST_MEMBERS = 200_000  # PyTorch's sources are 50,000 files
 RATIO = 200  # bytes for each of the archive: sources come to 20, zeros to 1,000
 SMALL = 64 * 2**20  # bytes that may come out of an archive of any size
 _MIB = 2**20
+_LONGEST_NAME = 2**20  # bytes of a name and what else stands before a member
+_BY_HAND = "Unpack it by hand, if you trust it, and name the folder."
 _EXECUTABLE = 0o111 << 16  # where a zip keeps the mode of a file
 
 
@@ -108,7 +114,54 @@ def opened(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
 
 
 class ArchiveError(UserError):
-    """A zip that is damaged, or that holds what it must not."""
+    """An archive that is damaged, or that holds what it must not."""
+
+
+# (name, size, executable, opener); no opener: a folder, or nothing that has content
+_Member: TypeAlias = tuple[str, int, bool, "Callable[[], IO[bytes] | None] | None"]
+
+
+def unpack(archive: Path, place: Callable[[tuple[str, ...]], Path | None]) -> None:
+    """Unpack a zip or a .tar.gz.
+
+    Args:
+        place: the place of a member, by the parts of its name; None: it is left out.
+
+    Raises:
+        ArchiveError: it cannot be read, more is in it than may come out of an archive of its size,
+            or a member is a link or would leave its folder. What was unpacked until then stays.
+    """
+    try:
+        with archive.open("rb") as stream:
+            allowance = Allowance(os.fstat(stream.fileno()).st_size)
+            packed = archive.name.endswith(".tar.gz")
+            members = _tarred(stream, allowance) if packed else _zipped(stream)
+            for name, size, executable, opener in members:
+                allowance.take(name, size)
+                to = place(PurePosixPath(name.replace("\\", "/")).parts) if opener else None
+                if to is None or opener is None:
+                    continue
+                if leads_out(name):
+                    raise ArchiveError(
+                        f"{archive} holds {name!r}, which would land outside its folder",
+                        "Do not use this file.",
+                    )
+                content = opener()
+                if content is None:
+                    raise ArchiveError(
+                        f"{archive} holds the link {name}, and no link is unpacked", _BY_HAND
+                    )
+                with content:
+                    write(content, to, executable=executable)
+    except TooMuchError as error:
+        raise ArchiveError(f"{archive}: {error}", f"Do not use it. {_BY_HAND}") from None
+    except FileNotFoundError:
+        raise ArchiveError(f"there is no file {archive}", "Name another one.") from None
+    except (OSError, *DAMAGE) as error:
+        raise ArchiveError(
+            f"{archive} cannot be unpacked: {error}",
+            "Fetch it again, and see that the disk has room.",
+        ) from None
 
 
 def unpack_folders(archive: Path, folders: Mapping[str, Path]) -> None:
@@ -117,27 +170,75 @@ def unpack_folders(archive: Path, folders: Mapping[str, Path]) -> None:
     Names are compared as Windows does, without regard to case.
 
     Raises:
-        ArchiveError: no zip, a member that would leave its folder, or more than may come out of it.
+        ArchiveError: as for `unpack`.
     """
-    try:
-        allowance = Allowance(archive.stat().st_size)
-        with zipfile.ZipFile(archive) as files:
-            for member in files.infolist():
-                place = _place(member.filename, folders)
-                if place is not None and not member.is_dir():
-                    allowance.take(member.filename, member.file_size)
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    with opened(files, member) as source, place.open("wb") as target:
-                        shutil.copyfileobj(source, target)
-                    if member.external_attr & _EXECUTABLE and os.name != "nt":
-                        place.chmod(0o755)
-    except TooMuchError as error:
-        raise ArchiveError(f"{archive}: {error}", "Do not use this file.") from None
-    except (OSError, *DAMAGE) as error:
-        raise ArchiveError(
-            f"{archive} cannot be unpacked: {error}",
-            "Fetch it again, and see that the disk has room.",
-        ) from None
+
+    def place(parts: tuple[str, ...]) -> Path | None:
+        for folder, target in folders.items():
+            wanted = PurePosixPath(folder.lower()).parts
+            if tuple(part.lower() for part in parts[: len(wanted)]) == wanted:
+                return target.joinpath(*parts[len(wanted) :])
+        return None
+
+    unpack(archive, place)
+
+
+def _zipped(stream: IO[bytes]) -> Iterator[_Member]:
+    with zipfile.ZipFile(stream) as files:
+        for member in files.infolist():
+            executable = bool(member.external_attr & _EXECUTABLE)
+            opener = None if member.is_dir() else partial(opened, files, member)
+            yield member.filename, member.file_size, executable, opener
+
+
+def _tarred(stream: IO[bytes], allowance: Allowance) -> Iterator[_Member]:
+    bounded = _Bounded(cast("IO[bytes]", gzip.GzipFile(fileobj=stream)), allowance)
+    with tarfile.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as tar:
+        for member in tar:
+            opener: Callable[[], IO[bytes] | None] | None = None
+            if member.isfile():
+                opener = partial(tar.extractfile, member)
+            elif member.issym() or member.islnk():
+                opener = _no_content
+            yield member.name, member.size, bool(member.mode & stat.S_IXUSR), opener
+
+
+def _no_content() -> None:
+    """The content of a link."""
+
+
+class _Bounded:
+    """The content of a packed file for tarfile: read forwards, and not beyond the bound."""
+
+    def __init__(self, stream: IO[bytes], allowance: Allowance) -> None:
+        self.tell, self._read, self._seek = stream.tell, stream.read, stream.seek
+        self._allowance = allowance
+
+    def read(self, size: int) -> bytes:
+        if size > _LONGEST_NAME:
+            raise TooMuchError("a name in it is too long")
+        self._check(self.tell() + size)
+        return self._read(size)
+
+    def seek(self, position: int) -> int:
+        self._check(position)
+        return self._seek(position)
+
+    def _check(self, position: int) -> None:
+        # each member takes a header, and its end is filled up: as much again at the worst
+        if position > 2 * self._allowance.bytes:
+            raise TooMuchError(self._allowance.too_much)
+
+
+def write(content: IO[bytes], place: Path, *, executable: bool) -> None:
+    """Write a file with the current time: one from the future would be compiled in every run."""
+    target = long_path(place)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)  # a link is not written through
+    with target.open("wb") as stream:
+        shutil.copyfileobj(content, stream)
+    if executable and os.name != "nt":
+        target.chmod(0o755)
 
 
 def names_in_zip(archive: Path) -> tuple[str, ...]:
@@ -149,19 +250,3 @@ def names_in_zip(archive: Path) -> tuple[str, ...]:
         raise ArchiveError(
             f"{archive} cannot be read: {error}", "Fetch it again, or name another file."
         ) from None
-
-
-def _place(name: str, folders: Mapping[str, Path]) -> Path | None:
-    parts = PurePosixPath(name.replace("\\", "/")).parts
-    for folder, target in folders.items():
-        wanted = PurePosixPath(folder).parts
-        if tuple(p.lower() for p in parts[: len(wanted)]) != tuple(w.lower() for w in wanted):
-            continue
-        inner = parts[len(wanted) :]
-        if not inner or leads_out(name):
-            raise ArchiveError(
-                f"the zip holds {name!r}, which would land outside its folder",
-                "Do not use this file.",
-            )
-        return target.joinpath(*inner)
-    return None
