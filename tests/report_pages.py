@@ -11,8 +11,8 @@ from pathlib import Path
 import healthy
 
 from tritonwin.facts import snapshot
-from tritonwin.output.html import diagnosis_page, proof_page
-from tritonwin.output.proof import verify_report
+from tritonwin.output import html
+from tritonwin.output.proof import of_report, verify_report
 from tritonwin.output.view import of_diagnosis
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
@@ -32,7 +32,7 @@ triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error
 def doctor() -> str:
     """The report of doctor on a machine of the demo."""
     facts = map_text(snapshot.read(SNAPSHOTS / "both-tritons.json"), where_users_have_it)
-    return diagnosis_page(of_diagnosis(facts, diagnose(facts, CHECKS)))
+    return html.report(of_diagnosis(facts, diagnose(facts, CHECKS)))
 
 
 def where_users_have_it(text: str) -> str:
@@ -58,7 +58,7 @@ def verify() -> str:
                 plain, state="skipped", detail="a rung below it failed", seconds=0.0, figures={}
             )
         rungs.append(plain)
-    return proof_page(verify_report(healthy.changed(), Proof(results=tuple(rungs)), 89))
+    return html.report(of_report(verify_report(healthy.changed(), Proof(results=tuple(rungs)), 89)))
 
 
 REPORTS: dict[str, Callable[[], str]] = {"doctor": doctor, "verify": verify}

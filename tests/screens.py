@@ -30,7 +30,7 @@ def screen(monkeypatch: pytest.MonkeyPatch, show: Show, width: int) -> str:
     )
     for module in (terminal, proof):
         monkeypatch.setattr(module, "console", lambda *_, **__: console)
-    monkeypatch.setattr(proof, "_shown", lambda *_: nullcontext())
+    monkeypatch.setattr("rich.live.Live", lambda **_: nullcontext())
     show()
     return out.getvalue()
 

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from tritonwin.cli.app import run
 from tritonwin.facts.records import CudaToolkit, Facts, Gpu, System
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.output import markdown
-from tritonwin.output.html import diagnosis_page
+from tritonwin.output import html, markdown
 from tritonwin.output.machine import described
 from tritonwin.output.markdown import issue
-from tritonwin.output.proof import verify_report
+from tritonwin.output.proof import of_report, verify_report
 from tritonwin.output.view import of_diagnosis
 from tritonwin.problems.explain import decode
 from tritonwin.problems.records import CheckResult, Diagnosis, Evidence, Problem, Remedy
@@ -73,7 +72,7 @@ class Reader(HTMLParser):
 
 
 def test_the_page_is_whole_and_loads_nothing() -> None:
-    page = Reader(diagnosis_page(VIEW))
+    page = Reader(html.report(VIEW))
     assert page.open == []
     assert page.tags[0] == ("html", {"lang": "en"})
     names = [tag for tag, _ in page.tags]
@@ -89,7 +88,7 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
 def test_the_page_begins_with_what_to_do_and_folds_what_breaks_nothing() -> None:
     note = replace(PROBLEM, id="long-paths-off", severity="info", title="a note")
     diagnosis = replace(DIAGNOSIS, problems=(PROBLEM, note))
-    page = diagnosis_page(of_diagnosis(FACTS, diagnosis))
+    page = html.report(of_diagnosis(FACTS, diagnosis))
     answer, todo, why, notes = (
         page.index(text) for text in ("<h1", "<h3>Do this", "<h3>Why", "<summary>1 note")
     )
@@ -98,7 +97,7 @@ def test_the_page_begins_with_what_to_do_and_folds_what_breaks_nothing() -> None
 
 
 def test_what_the_machine_says_stays_text() -> None:
-    text = diagnosis_page(VIEW)
+    text = html.report(VIEW)
     assert "<script>alert" not in text
     assert "\x1b" not in text
     assert "alert(1)" in Reader(text).text
@@ -158,7 +157,8 @@ def test_nothing_of_the_machine_is_live_in_an_issue(parts: list[str], log: str) 
     assert outside_code(issue_about(foreign, log)) == outside_code(issue_about("1.0", ""))
     report = replace(REPORT, machine={"GPU": foreign})
     benign = replace(REPORT, machine={"GPU": "1.0"})
-    assert outside_code(markdown.proof(report)) == outside_code(markdown.proof(benign))
+    shown, plain = (markdown.report(of_report(each)) for each in (report, benign))
+    assert outside_code(shown) == outside_code(plain)
 
 
 def test_words_of_letters_stand_as_they_are() -> None:

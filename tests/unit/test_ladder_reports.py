@@ -17,11 +17,15 @@ from tritonwin.facts import history
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.output import markdown, proof
+from tritonwin.output import html, markdown, proof
 from tritonwin.output.documents import VerifyReport
-from tritonwin.output.html import proof_page
-from tritonwin.output.proof import refuse_place, verify_report, write_report
-from tritonwin.output.view import proof_verdict
+from tritonwin.output.proof import (
+    of_report,
+    proof_verdict,
+    refuse_place,
+    verify_report,
+    write_report,
+)
 from tritonwin.system.codec import from_json
 from tritonwin.verify import ladder, records
 from tritonwin.verify.ladder import ClimbWatch
@@ -56,7 +60,7 @@ REPORT = verify_report(healthy.changed(), Proof(results=RESULTS), 89)
 
 
 def test_the_page_shows_what_broke_and_passed_and_folds_the_rest() -> None:
-    page = proof_page(REPORT)
+    page = html.report(of_report(REPORT))
     opened, folded = page.split("<details><summary>3 that were not tried", 1)
     for words in ("what is failed", "what is passed", "ran out of time", "alert(1)", "Triton does"):
         assert words in opened
@@ -69,11 +73,10 @@ def test_the_page_shows_what_broke_and_passed_and_folds_the_rest() -> None:
 
 
 def test_markdown_shows_foreign_text_as_it_is() -> None:
-    text = markdown.proof(REPORT)
+    text = markdown.report(of_report(REPORT))
     assert text.startswith("<!-- tritonwin.verify/1 -->")
-    rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert all(line.replace("\\|", "").count("|") in {3, 6} for line in rows), rows
-    assert "`ptxas-not-found`" in text
+    assert "- **failed** `failed`: what is failed" in text
+    assert "ptxas-not-found" in text
     # a fence longer than any run of backticks inside of it
     assert "```````text" in text
     assert "<script>" in text
@@ -162,7 +165,7 @@ def test_without_a_gpu_nothing_is_proven_and_nothing_failed(
     assert found.verdict == verdict
     report = proof.verify_report(healthy.changed(), found, 80)
     assert (report.verdict, report.proven) == (verdict, verdict == "proven")
-    for text in (markdown.proof(report), proof_page(report)):
+    for text in (markdown.report(of_report(report)), html.report(of_report(report))):
         assert said in text
 
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tritonwin.facts.records import ChosenBy, Facts
+from tritonwin.output import html
 from tritonwin.output.documents import DoctorReport, outcome_report
-from tritonwin.output.html import diagnosis_page
 from tritonwin.output.markdown import issue
 from tritonwin.output.terminal import print_view
 from tritonwin.output.text import printable
@@ -130,7 +130,7 @@ def test_a_check_that_failed_is_no_health_and_said_so(capsys: pytest.CaptureFixt
     assert not diagnosis.healthy
     view = of_diagnosis(healthy.HEALTHY, diagnosis)
     print_view(view)
-    texts = [capsys.readouterr().out, issue(view), diagnosis_page(view)]
+    texts = [capsys.readouterr().out, issue(view), html.report(view)]
     texts.append(json.dumps(to_json(outcome_report(DoctorReport, healthy.TARGET, diagnosis))))
     for text in texts:
         assert "ZeroDivisionError" in text

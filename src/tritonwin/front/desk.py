@@ -23,9 +23,9 @@ from tritonwin.journal import JournalError, Store
 from tritonwin.output.blocks import Block, Prose, line
 from tritonwin.output.changes import of_event, of_fix, of_installation
 from tritonwin.output.journals import of_undo
-from tritonwin.output.proof import of_rung
+from tritonwin.output.proof import of_rung, proof_verdict
 from tritonwin.output.text import size
-from tritonwin.output.view import View, of_diagnosis, proof_verdict
+from tritonwin.output.view import View, of_diagnosis
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.remedies.fix import FixOptions, fix

@@ -291,7 +291,7 @@ class Pages:
 
 
 def _body(view: View) -> tuple[str, ...]:
-    return html.diagnosis_body(map_text(view, spoken))
+    return html.view_body(map_text(view, spoken))
 
 
 def _shown(blocks: Iterable[Block]) -> str:

@@ -24,12 +24,9 @@ from tritonwin.output.blocks import (
     Span,
     Table,
     TextLine,
-    Tone,
 )
-from tritonwin.output.documents import VerifyReport
 from tritonwin.output.text import printable
-from tritonwin.output.view import RUNGS, STATE_WORDS, View, proof_verdict, rung_section
-from tritonwin.verify.records import Proof, RungResult
+from tritonwin.output.view import View
 
 
 def own_file(name: str) -> str:
@@ -37,75 +34,29 @@ def own_file(name: str) -> str:
     return files("tritonwin.output").joinpath(name).read_text("utf-8")
 
 
-def diagnosis_page(view: View) -> str:
-    """A diagnosis: the answer, what to do first; notes, checks and the machine folded."""
-    body = diagnosis_body(view)
-    return page(schema="tritonwin.doctor/1", headline=view.headline, tone=view.tone, body=body)
+def report(view: View) -> str:
+    """A page of its own: the answer, what to do first; notes, checks and the machine folded.
 
-
-def diagnosis_body(view: View) -> tuple[str, ...]:
-    """The part below the headline."""
-    machine = Fold("This machine", (_listed(view.machine),)) if view.machine else None
-    folds = (each for each in (view.notes, view.checks, machine) if each)
-    layers = (view.layers,) if view.layers else ()
-    first = "".join(_section(each, "Do this first") for each in view.sections[:1])
-    return (
-        rendered((*view.before, *layers)),
-        first,
-        rendered((*view.sections[1:], *view.after, *folds)),
-    )
-
-
-def proof_page(report: VerifyReport) -> str:
-    """A proof: the broken and the passed rungs open, those that were not tried in one fold."""
-    said = proof_verdict(Proof(results=report.rungs), rungs=report.ladder)
-    by_tone: dict[Tone, list[RungResult]] = {}
-    for rung in report.rungs:
-        by_tone.setdefault(RUNGS[rung.state][1], []).append(rung)
-    tried = map(rung_section, (*by_tone.pop("bad", ()), *by_tone.pop("good", ())))
-    left = tuple(
-        (Span(STATE_WORDS[rung.state], "faint"), Span(rung.title), Span(rung.detail, "faint"))
-        for rung in report.rungs
-        if RUNGS[rung.state][1] in by_tone
-    )
-    machine = _listed((*report.machine.items(), ("kernels for", report.built_for)))
-    fold = (Fold(f"{len(left)} that were not tried", (Table(left),)),) if left else ()
-    return page(
-        schema=report.schema,
-        headline=said,
-        tone="good" if report.proven else "warning" if report.verdict == "gpu-untried" else "bad",
-        body=(rendered((machine, *tried, *fold)),),
-        when=report.when,
-    )
-
-
-def page(
-    *, schema: str, headline: str, tone: Tone, body: Iterable[str], when: str | None = None
-) -> str:
-    """The whole document; everything that comes from the machine is escaped.
-
-    Args:
-        headline: the answer, also the title of the window.
-        when: ISO 8601; None: now.
+    Everything that comes from the machine is escaped.
     """
     script = own_file("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    made = when or datetime.now(timezone.utc).isoformat(timespec="seconds")
+    made = view.when or datetime.now(timezone.utc).isoformat(timespec="seconds")
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="{schema}">
+<meta name="generator" content="{view.schema}">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>{shown(headline)}</title>
+<title>{shown(view.headline)}</title>
 <style>{own_file("report.css")}</style>
 </head>
 <body>
 <main>
-<h1 class="{tone}">{shown(headline)}</h1>
-{"".join(body)}
+<h1 class="{view.tone}">{shown(view.headline)}</h1>
+{"".join(view_body(view))}
 </main>
 <footer class="faint">tritonwin {__version__}, {shown(made)}</footer>
 <script>{script}</script>
@@ -114,8 +65,18 @@ def page(
 """
 
 
-def _listed(rows: Iterable[tuple[str, str]]) -> Table:
-    return Table(tuple((Span(name, "faint"), Span(value)) for name, value in rows))
+def view_body(view: View) -> tuple[str, ...]:
+    """The part below the headline."""
+    rows = tuple((Span(name, "faint"), Span(value)) for name, value in view.machine)
+    machine = Fold("This machine", (Table(rows),)) if rows else None
+    folds = (each for each in (view.notes, view.checks, machine) if each)
+    layers = (view.layers,) if view.layers else ()
+    first = "".join(_section(each, "Do this first") for each in view.sections[:1])
+    return (
+        rendered((*view.before, *layers)),
+        first,
+        rendered((*view.sections[1:], *view.after, *folds)),
+    )
 
 
 def rendered(blocks: Iterable[Block]) -> str:

@@ -10,15 +10,23 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tritonwin import __version__
-from tritonwin.output.blocks import EVIDENCE, Block, CodeBlock, Fold, Prose, Section
-from tritonwin.output.documents import VerifyReport
+from tritonwin.output.blocks import (
+    EVIDENCE,
+    Block,
+    CodeBlock,
+    Fold,
+    Prose,
+    Section,
+    Span,
+    TextLine,
+)
 from tritonwin.output.text import printable
-from tritonwin.output.view import RUNGS, STATE_WORDS, View, proof_verdict
-from tritonwin.verify.records import BROKEN, Proof, RungResult
+from tritonwin.output.view import View
 
 _LONGEST_CELL = 300
 _LONGEST = 65_000  # characters; GitHub takes 65,536 for an issue
 _MOST_WITHOUT_LOGS = 25_000
+_LONGEST_OUTPUT = 6_000  # of one program
 _MOST = 8  # problems in full
 # Nothing in it means anything: no digit of a reference, no dot of an address.
 _PLAIN = re.compile(r"[A-Za-z]+(?: [A-Za-z]+)*")
@@ -37,10 +45,15 @@ def issue(view: View, log: str | None = None) -> str:
         "<!-- What did you run, what did you expect, what happened? Put the command here. -->",
         "",
     )
-    rest = tuple(_within(_findings(view), _MOST_WITHOUT_LOGS))
-    room = _LONGEST - len("\n".join((*first, *rest)))
+    rest = report(view, _MOST_WITHOUT_LOGS)
+    room = _LONGEST - len("\n".join((*first, rest)))
     folded = _folded("Full log", log, room) if log is not None else ()
-    return "\n".join((*first, *folded, *rest)) + "\n"
+    return "\n".join((*first, *folded, rest))
+
+
+def report(view: View, limit: int = _LONGEST) -> str:
+    """The machine, and what was found on it, in so many characters."""
+    return "\n".join(_within(_findings(view), limit)) + "\n"
 
 
 def _within(lines: Iterable[str], limit: int) -> Iterator[str]:
@@ -54,23 +67,24 @@ def _within(lines: Iterable[str], limit: int) -> Iterator[str]:
 
 
 def _findings(view: View) -> Iterator[str]:
+    yield f"<!-- {view.schema} -->"
     yield "### Environment details"
     yield ""
     for name, value in view.machine:
         yield f"{name}: {inline(value)}  "
     yield ""
-    yield f"### What tritonwin {__version__} doctor found"
+    yield f"### What tritonwin {__version__} found"
     yield ""
     notes = view.notes.blocks if view.notes else ()
     found = [each for each in (*view.sections, *notes) if isinstance(each, Section)]
-    if view.healthy:
-        yield view.headline
-    for section in found[:_MOST]:
+    yield inline(view.headline)
+    told = [each for each in found if each.tone != "good"][:_MOST]
+    for section in found:
         yield _heading(section)
-        yield from _told((*section.body, *section.remedy))
-    yield from map(_heading, found[_MOST:])
+        if section in told:
+            yield from _told((*section.body, *section.remedy))
     for failed in view.checks.short if view.checks else ():
-        yield f"- {inline(''.join(span.text for span in failed.spans))}"
+        yield f"- {inline(_text(failed))}"
 
 
 def _heading(section: Section) -> str:
@@ -87,8 +101,16 @@ def _told(blocks: Iterable[Block]) -> Iterator[str]:
                 yield f"  - help: {inline(text)}"
             case CodeBlock(text=text, command=True):
                 yield f"  - {inline(text)}"
+            case CodeBlock(text=text):
+                yield f"\n{fenced(text, _LONGEST_OUTPUT)}\n"
+            case TextLine(spans=(Span(tone="plain"), *_)):
+                yield f"  - {inline(_text(block))}"
             case Fold(blocks=inner):
                 yield from _told(each for each in inner if getattr(each, "label", "") == EVIDENCE)
+
+
+def _text(line: TextLine) -> str:
+    return "".join(span.text for span in line.spans)
 
 
 def _folded(title: str, text: str, room: int) -> Iterator[str]:
@@ -100,47 +122,6 @@ def _folded(title: str, text: str, room: int) -> Iterator[str]:
     yield ""
 
 
-def proof(report: VerifyReport) -> str:
-    """A table of the machine, one of the rungs, and the output of each broken one."""
-    broken = [rung for rung in report.rungs if rung.state in BROKEN]
-    lines = [*_within(_tables(report), _MOST_WITHOUT_LOGS)]
-    for rung in broken:
-        lines += _broken(rung, (_LONGEST - _MOST_WITHOUT_LOGS) // len(broken))
-    return "\n".join(lines) + "\n"
-
-
-def _tables(report: VerifyReport) -> Iterator[str]:
-    said = proof_verdict(Proof(results=report.rungs), rungs=report.ladder)
-    yield f"<!-- {report.schema} -->"
-    yield f"## tritonwin verify: {said}"
-    yield ""
-    yield f"{report.tool.name} {report.tool.version}, {report.when or ''}"
-    yield ""
-    yield "| | |"
-    yield "| --- | --- |"
-    for name, value in {**report.machine, "kernels compiled for": report.built_for}.items():
-        yield f"| {_cell(name)} | {_cell(value)} |"
-    yield ""
-    yield "| | rung | result | s | seen |"
-    yield "| --- | --- | --- | ---: | --- |"
-    for rung in report.rungs:
-        mark = {"good": "ok", "bad": "**X**"}.get(RUNGS[rung.state][1], "-")
-        state, seconds = STATE_WORDS[rung.state], f"{rung.seconds:.1f}" if rung.seconds else ""
-        yield f"| {mark} | {rung.id} | {state} | {seconds} | {_cell(rung.detail)} |"
-
-
-def _broken(rung: RungResult, room: int) -> Iterator[str]:
-    yield ""
-    yield f"### {rung.id}: {STATE_WORDS[rung.state]}"
-    yield ""
-    if rung.problems:
-        names = ", ".join(f"`{name}`" for name in rung.problems)
-        yield f"Known problems that it looks like: {names}"
-        yield ""
-        room -= len(names)
-    yield fenced(rung.traceback or rung.detail, room - 300)
-
-
 def inline(text: str) -> str:
     """Text that a line shows as it is, as code where it could mean anything; cut if too long."""
     shown = printable(" ".join(text.split()))
@@ -150,11 +131,6 @@ def inline(text: str) -> str:
     fence = "`" * (_longest_run(cut) + 1)
     pad = " " if cut[0] == "`" or cut[-1] == "`" else ""
     return f"{fence}{pad}{cut}{pad}{fence}"
-
-
-def _cell(text: str) -> str:
-    """Text in a cell of a table, which a bar would end, in code as well."""
-    return inline(text.replace("|", "\N{BROKEN BAR}"))
 
 
 def fenced(text: str, limit: int = _LONGEST) -> str:

@@ -6,34 +6,62 @@ On a terminal, lines below tell which rungs are tried, and since when.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rich.console import Console
 from rich.text import Text
 
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
-from tritonwin.output.blocks import Block, Prose, Span, line, named
+from tritonwin.output.blocks import (
+    Block,
+    CodeBlock,
+    Fold,
+    Prose,
+    Section,
+    Span,
+    Table,
+    TextLine,
+    Tone,
+    line,
+    named,
+)
 from tritonwin.output.documents import Document, VerifyReport, target_of
 from tritonwin.output.machine import described
 from tritonwin.output.terminal import Screen, console, show
-from tritonwin.output.view import RUNGS, proof_verdict, rung_problems
+from tritonwin.output.view import View, title_of
 from tritonwin.system.codec import to_json
 from tritonwin.system.files import refuse_foreign, write_text
-from tritonwin.verify.records import BROKEN, Proof, Rung, RungResult
+from tritonwin.verify.records import BROKEN, Proof, Rung, RungResult, RungState, Verdict
 
 if TYPE_CHECKING:
     from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.verify.ladder import ClimbWatch
 
+_STATES: Mapping[RungState, tuple[str, Tone]] = {
+    "passed": ("ok", "good"),
+    "failed": ("FAILED", "bad"),
+    "crashed": ("CRASHED", "bad"),
+    "timed-out": ("TIMEOUT", "bad"),
+    "not-applicable": ("n/a", "absent"),
+    "not-installed": ("absent", "absent"),
+    "skipped": ("skipped", "warning"),
+}
+# as a sentence says it
+_WORDS: Mapping[RungState, str] = {
+    state: state.replace("-", " ").replace("timed out", "ran out of time") for state in _STATES
+}
+_VERDICTS: Mapping[Verdict, Tone] = {
+    "proven": "good", "gpu-untried": "warning", "not-proven": "bad",
+}  # fmt: skip
 _SHOWN_LINES = 6  # of the output of a broken rung
 _NAMES = 2  # lines of the names of rungs in one state
-_WIDTH = max(len(short) for short, _ in RUNGS.values())
+_WIDTH = max(len(short) for short, _ in _STATES.values())
 _SOON = 2  # seconds; most rungs are tried before anybody asks
 MARK = "tritonwin.verify/"  # stands in every kind of report
 
@@ -59,13 +87,23 @@ def print_climb(
         rungs: how many the whole ladder has.
         everything: a line for each of them.
     """
+    from rich.live import Live
+
     out = console()
     screen = Screen(out)
     each = everything or not out.is_terminal
     seen: list[RungResult] = []
     if facts.target:
         screen.show(line(f"Python {facts.target.version}  {facts.target.executable}"))
-    with _shown(watch, out):
+    shown = Live(
+        get_renderable=lambda: _trying(watch),
+        console=out,
+        refresh_per_second=2,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    with shown if out.is_terminal else nullcontext():
         for result in results:
             seen.append(result)
             if each:
@@ -80,37 +118,13 @@ def print_climb(
     return proof
 
 
-class _Meanwhile:
-    """Drawn again several times a second, by a thread of rich."""
-
-    def __init__(self, watch: ClimbWatch) -> None:
-        self._watch = watch
-
-    def __rich__(self) -> Text:
-        rows = (
-            f"  trying   {title}  ({seconds:.0f} s)"
-            for title, seconds in self._watch.now()
-            if seconds >= _SOON
-        )
-        return Text("\n".join(rows), "dim", overflow="crop", no_wrap=True)
-
-
-@contextmanager
-def _shown(watch: ClimbWatch, out: Console) -> Iterator[None]:
-    if not out.is_terminal:
-        yield
-        return
-    from rich.live import Live
-
-    with Live(
-        _Meanwhile(watch),
-        console=out,
-        refresh_per_second=2,
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    ):
-        yield
+def _trying(watch: ClimbWatch) -> Text:
+    rows = (
+        f"  trying   {title}  ({seconds:.0f} s)"
+        for title, seconds in watch.now()
+        if seconds >= _SOON
+    )
+    return Text("\n".join(rows), "dim", overflow="crop", no_wrap=True)
 
 
 def of_rung(result: RungResult, *, most: int | None = None) -> Iterator[Block]:
@@ -121,12 +135,21 @@ def of_rung(result: RungResult, *, most: int | None = None) -> Iterator[Block]:
     Args:
         most: lines of the output, the last ones; None: all.
     """
-    short, tone = RUNGS[result.state]
+    short, tone = _STATES[result.state]
     detail = Span(f"  ({result.detail})", "faint")
     yield line(f"{short.ljust(_WIDTH)}  ", tone, Span(result.title), detail, indent=2)
     lines = (result.traceback or "").splitlines()
     yield from (line(each, "faint", indent=6) for each in lines[-(most or len(lines)) :])
-    yield from rung_problems(result, indent=6)
+    yield from _problems(result, indent=6)
+
+
+def _problems(result: RungResult, *, indent: int = 0) -> Iterator[TextLine]:
+    """The problems that a broken rung looks like, and the command that looks for the first."""
+    for name in result.problems:
+        title, where = Span(title_of(name), "strong"), Span(f"  [{name}]", "faint")
+        yield line("this looks like: ", "plain", title, where, indent=indent)
+    if result.state in BROKEN and result.problems:
+        yield line(f"help: tritonwin doctor --only {result.problems[0]}", indent=indent)
 
 
 def of_proof(results: Sequence[RungResult], *, broken: bool = True) -> Iterator[Block]:
@@ -138,12 +161,32 @@ def of_proof(results: Sequence[RungResult], *, broken: bool = True) -> Iterator[
     for result in results:
         if broken and result.state in BROKEN:
             yield from of_rung(result, most=_SHOWN_LINES)
-    for state, (short, tone) in RUNGS.items():
+    for state, (short, tone) in _STATES.items():
         names = [result.id for result in results if result.state == state]
         if names and state not in BROKEN:
             label = short.ljust(_WIDTH + 2)
             yield Prose(f"{len(names)}: {', '.join(names)}", label, _NAMES, tone, 2)
 
+
+def proof_verdict(proof: Proof, *, rungs: int) -> str:
+    """ "31 passed, 1 failed, 5 not applicable. Not proven."
+
+    Args:
+        rungs: how many the whole ladder has; a report must not claim more than was asked for.
+    """
+    counts = Counter(result.state for result in proof.results)
+    listed = ", ".join(f"{counts[s]} {word}" for s, word in _WORDS.items() if counts[s])
+    left = rungs - len(proof.results)
+    left_out = f"; {left} of {rungs} rungs were left out" if left > 0 else ""
+    said = {
+        "proven": f"Proven, as far as it could be tried{left_out}.",
+        "gpu-untried": "Not proven: nothing failed, and nothing that needs a GPU was tried.",
+        "not-proven": "Not proven.",
+    }[proof.verdict]
+    return f"{listed or 'nothing was tried'}. {said}"
+
+
+# -- reports
 
 ENDINGS = (".md", ".html", ".json")  # of the names of reports
 
@@ -166,6 +209,42 @@ def verify_report(
         ladder=ladder,
         machine=dict(described(facts)),
         when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    )
+
+
+def of_report(report: VerifyReport) -> View:
+    """The view of a proof: broken rungs, those that passed, and folded what was not tried."""
+    tried = [r for r in report.rungs if _STATES[r.state][1] in {"good", "bad"}]
+    left = [r for r in report.rungs if r not in tried]
+    rows = ((Span(_WORDS[r.state], "faint"), Span(r.title), Span(r.detail, "faint")) for r in left)
+    return View(
+        schema=report.schema,
+        headline=proof_verdict(Proof(results=report.rungs), rungs=report.ladder),
+        healthy=report.proven,
+        tone=_VERDICTS[report.verdict],
+        machine=(*report.machine.items(), ("kernels for", report.built_for)),
+        sections=tuple(map(_section, sorted(tried, key=lambda r: r.state not in BROKEN))),
+        checks=Fold(f"{len(left)} that were not tried", (Table(tuple(rows)),)) if left else None,
+        when=report.when,
+    )
+
+
+def _section(result: RungResult) -> Section:
+    """A rung: its result, the end of the program's output, and what it looks like."""
+    seconds = f"  {result.seconds:.1f} s" if result.seconds else ""
+    body: list[Block] = [line(result.detail, "plain", Span(seconds, "faint"))]
+    if result.traceback:
+        body.append(CodeBlock(result.traceback.rstrip("\n"), command=False))
+    figures = tuple((Span(name), Span(str(value))) for name, value in result.figures.items())
+    further = (Table(figures),) if figures else ()
+    body.append(Fold("More", (line(f"Proves: {result.proves}."), *further)))
+    return Section(
+        name=result.id,
+        label=_WORDS[result.state],
+        title=result.title,
+        tone=_STATES[result.state][1],
+        body=tuple(body),
+        remedy=tuple(_problems(result)),
     )
 
 
@@ -195,7 +274,7 @@ def write_report(public: VerifyReport, path: Path) -> None:
     if ending == ".json":
         text = json.dumps(to_json(public), indent=2) + "\n"
     else:
-        text = markdown.proof(public) if ending == ".md" else html.proof_page(public)
+        text = (markdown.report if ending == ".md" else html.report)(of_report(public))
     write_text(path, text)
 
 

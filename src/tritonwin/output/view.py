@@ -1,4 +1,4 @@
-"""The view of diagnoses, explanations and proofs: records in, blocks out."""
+"""The view of diagnoses and explanations: records in, blocks out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ from tritonwin.problems.records import (
     Severity,
 )
 from tritonwin.system.shells import word
-from tritonwin.verify.records import BROKEN, Proof, RungResult, RungState
 
 _SEVERITIES: Mapping[Severity, tuple[str, Tone]] = {
     "error": ("problem", "bad"),
@@ -53,19 +52,6 @@ _CHECKS: Mapping[CheckState, tuple[str, Tone]] = {
 }
 # of a row of several checks: the first that one of them has
 _WORST: tuple[CheckState, ...] = ("problem", "crashed", "warning", "ok", "info")
-RUNGS: Mapping[RungState, tuple[str, Tone]] = {
-    "passed": ("ok", "good"),
-    "failed": ("FAILED", "bad"),
-    "crashed": ("CRASHED", "bad"),
-    "timed-out": ("TIMEOUT", "bad"),
-    "not-applicable": ("n/a", "absent"),
-    "not-installed": ("absent", "absent"),
-    "skipped": ("skipped", "warning"),
-}
-# as a sentence says it
-STATE_WORDS: Mapping[RungState, str] = {
-    state: state.replace("-", " ").replace("timed out", "ran out of time") for state in RUNGS
-}
 # The lines of the summary, from the ground up; a layer of the catalogue is in one of them.
 _ROWS: Mapping[Row, tuple[Layer, ...]] = {
     "Windows": ("machine",),
@@ -100,6 +86,7 @@ class View:
     """A report: the answer to the person's question, then what it rests on.
 
     Attributes:
+        schema: of the document with the same content; files with the report name it.
         healthy: nothing has to be done.
         before: what was read.
         machine: names and values, as a report of a bug has to have them.
@@ -108,8 +95,10 @@ class View:
         count: of problems and notes.
         after: what else there is to say, and the next step.
         here: it is of this machine, not of a snapshot.
+        when: ISO 8601; None: now.
     """
 
+    schema: str = ""
     headline: str
     healthy: bool
     tone: Tone
@@ -122,6 +111,7 @@ class View:
     count: str = ""
     after: tuple[Block, ...] = ()
     here: bool = True
+    when: str | None = None
 
     def screen(self, *, everything: bool) -> Iterator[Block]:
         """The answer, a line a layer, the problems, the count, the next step."""
@@ -173,6 +163,7 @@ def of_diagnosis(
         last.append(f"{number(crashed, 'check')} failed: their problems may be there all the same.")
     unread = (line(f"not read: {error.collector} ({error.error})") for error in facts.errors)
     return View(
+        schema="tritonwin.doctor/1",
         headline=_headline(grave, crashed=crashed, whole=whole),
         healthy=diagnosis.healthy,
         tone=_tone(grave[0]) if grave else "crashed" if crashed else "good",
@@ -314,7 +305,7 @@ def section(problem: Problem, *, here: bool = True, fix: str | None = None) -> S
     else:
         shown, folded = [*by_hand, *links[:1]], [*links[1:]]
     if problem.explains:
-        titles = "; ".join(map(_title, problem.explains))
+        titles = "; ".join(map(title_of, problem.explains))
         folded.append(Prose(f"This also explains: {titles}."))
     about = _typed(f"tritonwin explain --about {problem.id}", here=here)
     shown.append(line(f"more: {about}", "faint", indent=4))
@@ -348,14 +339,14 @@ def _checks(checks: Sequence[CheckResult]) -> Fold | None:
         text, tone = _CHECKS[check.state]
         found = check.state in {"problem", "warning", "info"}
         detail = f"  ({check.detail})" if check.detail and not found else ""
-        title = _title(check.id) if found else check.title
+        title = title_of(check.id) if found else check.title
         rows.append((Span(text, tone), Span(title), Span(detail, "faint")))
     crashed = (line(f"check failed: {c.title} ({c.detail})", "crashed") for c in checks
                if c.state == "crashed")  # fmt: skip
     return Fold(f"All {number(len(checks), 'check')}", (Table(tuple(rows)),), short=tuple(crashed))
 
 
-def _title(problem: str) -> str:
+def title_of(problem: str) -> str:
     return catalogue.load().entry(problem).title
 
 
@@ -386,52 +377,3 @@ def _layers(facts: Facts, diagnosis: Diagnosis) -> Iterator[tuple[Span, ...]]:
         state, tone = _CHECKS[worst] if worst else ("-", "absent")
         details = (c.detail for c in found if c.state == worst)
         yield Span(name), Span(state, tone), Span(texts.get(name) or next(details))
-
-
-# --- proofs
-
-
-def rung_section(result: RungResult) -> Section:
-    """A rung: its result, the end of the program's output, and what it looks like."""
-    seconds = f"  {result.seconds:.1f} s" if result.seconds else ""
-    body: list[Block] = [line(result.detail, "plain", Span(seconds, "faint"))]
-    if result.traceback:
-        body.append(CodeBlock(result.traceback.rstrip("\n"), command=False))
-    figures = tuple((Span(name), Span(str(value))) for name, value in result.figures.items())
-    further = (Table(figures),) if figures else ()
-    body.append(Fold("More", (line(f"Proves: {result.proves}."), *further)))
-    return Section(
-        name=result.id,
-        label=STATE_WORDS[result.state],
-        title=result.title,
-        tone=RUNGS[result.state][1],
-        body=tuple(body),
-        remedy=tuple(rung_problems(result)),
-    )
-
-
-def rung_problems(result: RungResult, *, indent: int = 0) -> Iterator[TextLine]:
-    """The problems that a broken rung looks like, and the command that looks for the first."""
-    for name in result.problems:
-        title, where = Span(_title(name), "strong"), Span(f"  [{name}]", "faint")
-        yield line("this looks like: ", "plain", title, where, indent=indent)
-    if result.state in BROKEN and result.problems:
-        yield line(f"help: tritonwin doctor --only {result.problems[0]}", indent=indent)
-
-
-def proof_verdict(proof: Proof, *, rungs: int) -> str:
-    """ "31 passed, 1 failed, 5 not applicable. Not proven."
-
-    Args:
-        rungs: how many the whole ladder has; a report must not claim more than was asked for.
-    """
-    counts = Counter(result.state for result in proof.results)
-    listed = ", ".join(f"{counts[s]} {word}" for s, word in STATE_WORDS.items() if counts[s])
-    left = rungs - len(proof.results)
-    left_out = f"; {left} of {rungs} rungs were left out" if left > 0 else ""
-    said = {
-        "proven": f"Proven, as far as it could be tried{left_out}.",
-        "gpu-untried": "Not proven: nothing failed, and nothing that needs a GPU was tried.",
-        "not-proven": "Not proven.",
-    }[proof.verdict]
-    return f"{listed or 'nothing was tried'}. {said}"
