@@ -98,7 +98,8 @@ class FileRegistry(RegistryWriter):
 
     def _write(self, tree: dict[str, dict[str, RegistryValue]]) -> None:
         new = self.file.with_suffix(".new")
-        new.write_text(json.dumps(to_json(tree), sort_keys=True))
+        kept = {key: values for key, values in tree.items() if values}
+        new.write_text(json.dumps(to_json(kept), sort_keys=True))
         new.replace(self.file)
 
     def value(self, key: str, name: str) -> RegistryValue | None:
@@ -106,27 +107,11 @@ class FileRegistry(RegistryWriter):
 
     def set(self, key: str, name: str, value: RegistryValue | None) -> None:
         tree = self._read()
+        values = tree.setdefault(key, {})
         if value is None:
-            tree[key].pop(name, None)
+            values.pop(name, None)
         else:
-            tree[key][name] = value
-        self._write(tree)
-
-    def exists(self, key: str) -> bool:
-        return key in self._read()
-
-    def is_empty(self, key: str) -> bool:
-        tree = self._read()
-        return not tree[key] and not any(k.startswith(key + "\\") for k in tree)
-
-    def make_key(self, key: str) -> None:
-        tree = self._read()
-        tree.setdefault(key, {})
-        self._write(tree)
-
-    def remove_key(self, key: str) -> None:
-        tree = self._read()
-        del tree[key]
+            values[name] = value
         self._write(tree)
 
 

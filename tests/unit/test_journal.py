@@ -27,7 +27,7 @@ from tritonwin.journal import (
     undo,
 )
 from tritonwin.journal.log import RESERVE, Log
-from tritonwin.journal.records import Area
+from tritonwin.journal.records import MakeFolder
 
 
 @pytest.fixture
@@ -146,7 +146,6 @@ def test_the_other_name_of_a_hard_link_is_left_alone(store: Store, target: Path)
         (lambda j, t: j.delete(t / "nothing"), "nothing does not exist"),
         (lambda j, t: j.move(t / "a.txt", t / "python.exe"), "python.exe exists already"),
         (lambda j, t: j.write(t / "a.txt/b", b""), "a.txt"),
-        (lambda j, t: j.remove_folder(t / "pkg"), "cannot change"),
         (lambda j, t: j.delete(Path("a.txt")), "not an absolute path"),
     ],
 )
@@ -179,7 +178,7 @@ SINCE: dict[str, tuple[Callable[[Path], object], str, str]] = {
     ),
     "what was put there is gone": (lambda t: (t / "b.txt").unlink(), "b.txt", "gone"),
     "a file in the place of a folder": (
-        lambda t: plant(t, "empty"), "empty", "a file is there"
+        lambda t: plant(t, "empty"), "empty", "something else is there"
     ),
 }  # fmt: skip
 
@@ -193,7 +192,7 @@ def test_what_others_changed_is_not_touched_unasked(store: Store, target: Path, 
         journal.write(target / "a.txt", b"new")
         journal.write(target / "b.txt", b"new")
         journal.delete(target / "pkg")
-        journal.remove_folder(target / "empty")
+        journal.delete(target / "empty")
     since(target)
     changed = tree_hash(target)
 
@@ -201,7 +200,7 @@ def test_what_others_changed_is_not_touched_unasked(store: Store, target: Path, 
     assert report.state == "applied"
     (conflict,) = report.conflicts
     assert conflict.place == str(target / place)
-    assert conflict.found == found
+    assert conflict.found.startswith(found)
     assert tree_hash(target) == changed
 
     assert undo_last(store, force=True).state == "undone"
@@ -215,12 +214,12 @@ def test_what_has_no_folder_to_go_back_to_is_told_and_forced(store: Store, targe
     (target / "pkg/empty").mkdir()
     with begin(store, target) as journal:
         journal.delete(target / "pkg/_C/lib.pyd")
-        journal.remove_folder(target / "pkg/empty")
+        journal.delete(target / "pkg/empty")
         journal.delete(target / "a.txt")
     shutil.rmtree(target / "pkg")
     report = undo_last(store)
     assert report.state == "applied"
-    assert {(Path(c.place).name, c.found) for c in report.conflicts} == {
+    assert {(Path(c.place).name, c.found.partition(";")[0]) for c in report.conflicts} == {
         ("lib.pyd", f"the folder {target / 'pkg/_C'} is gone"),
         ("empty", f"the folder {target / 'pkg'} is gone"),
     }
@@ -249,7 +248,7 @@ def test_an_undo_ends_also_where_the_target_was_moved(store: Store, target: Path
     shutil.rmtree(target)
     assert undo_last(store, force=True).state == "undone"
     assert not target.exists()
-    assert not FileRegistry(store.root.parent / "registry.json").exists(r"HKCU\Environment")
+    assert not FileRegistry(store.root.parent / "registry.json")._read()
 
 
 def test_a_value_that_others_changed(store: Store, target: Path) -> None:
@@ -258,28 +257,21 @@ def test_a_value_that_others_changed(store: Store, target: Path) -> None:
         journal.set_value(r"HKCU\Environment", "CC", RegistryValue(data="tcc"))
     registry.set(r"HKCU\Environment", "CC", RegistryValue(data="cl"))
     (conflict,) = undo_last(store).conflicts
-    assert (conflict.left, conflict.found, conflict.before) == (
-        "REG_SZ tcc", "REG_SZ cl", "no value",
-    )  # fmt: skip
+    assert conflict.found == "REG_SZ cl"
     assert undo_last(store, force=True).state == "undone"
-    assert not registry.exists(r"HKCU\Environment")
+    assert not registry._read()
 
 
 def test_what_others_put_into_a_new_folder_stays(store: Store, target: Path) -> None:
     with begin(store, target) as journal:
         journal.write(target / "Include/Python.h", b"#")
         journal.write(target / "new/module.py", b"")
-        journal.set_value(r"HKCU\Software\New", "A", RegistryValue(data="a"))
     plant(target, "Include/mine.h", "new/__pycache__/module.cpython-312.pyc")
-    registry = FileRegistry(store.root.parent / "registry.json")
-    registry.set(r"HKCU\Software\New", "B", RegistryValue(data="b"))
     report = undo_last(store)
     assert report.state == "undone"
     assert [p.name for p in (target / "Include").iterdir()] == ["mine.h"]
     assert not (target / "new").exists()
-    assert [note.split(" ")[0] for note in report.notes] == [
-        r"HKCU\Software\New", r"HKCU\Software", str(target / "Include"),
-    ]  # fmt: skip
+    assert [note.split(" ")[0] for note in report.notes] == [str(target / "Include")]
 
 
 def test_the_newest_is_undone_first(store: Store, target: Path) -> None:
@@ -545,7 +537,7 @@ def test_a_damaged_log_is_not_guessed_at(
 
 
 def deleted_and_placed(store: Store, target: Path) -> Journal:
-    """A journal with a step of each kind that has a listing."""
+    """A journal with a step of each kind."""
     with begin(store, target) as journal:
         journal.delete(target / "a.txt")
         scratch = journal.scratch(target)
@@ -555,27 +547,25 @@ def deleted_and_placed(store: Store, target: Path) -> Journal:
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"{}", b"", b"[[]]"])
-@pytest.mark.parametrize("name", ["plan.json", "listing-*.json", "journal.json", "steps.jsonl"])
+@pytest.mark.parametrize("name", ["plan.json", "journal.json", "steps.jsonl"])
 def test_a_file_that_was_replaced_is_a_damaged_one(
     store: Store, target: Path, name: str, content: bytes
 ) -> None:
     """Also by JSON that is deeper than Python's reader goes."""
     journal = deleted_and_placed(store, target)
     folder = store.folder(journal.header.id)
-    next(folder.glob(name), folder / name).write_bytes(content)
+    (folder / name).write_bytes(content)
     assert [*store.journals(), *store.unreadable()]
     if name == "plan.json":
         store.plan(journal.header.id)
         assert undo_last(store).restored
         return
-    with pytest.raises(JournalError, match=r"damaged|not as it was written|are missing"):
+    with pytest.raises(JournalError, match=r"damaged|are missing"):
         undo(store, journal.header.id)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes in folders here")
-@pytest.mark.parametrize(
-    "name", ["journal.json", "steps.jsonl", "plan.json", "listing-*.json", "journal.json.new"]
-)
+@pytest.mark.parametrize("name", ["journal.json", "steps.jsonl", "plan.json", "journal.json.new"])
 @pytest.mark.parametrize("kind", ["pipe", "device", "link to a pipe"])
 def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(
     store: Store, target: Path, name: str, kind: str
@@ -583,7 +573,7 @@ def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(
     before = tree_hash(target)
     journal = deleted_and_placed(store, target)
     folder = store.folder(journal.header.id)
-    place = next(folder.glob(name), folder / name)
+    place = folder / name
     place.unlink(missing_ok=True)
     if kind == "device":
         place.symlink_to("/dev/zero")
@@ -618,8 +608,7 @@ def test_a_log_cannot_name_folders_of_others_to_be_deleted(store: Store, target:
     plant(target.parent, "precious/a.txt", "a file")
     with begin(store, target) as journal:
         journal.delete(target / "a.txt")
-    store.log(journal.header).append(Area(n=2, path=str(precious.parent)))
-    assert any(step.op == "area" for step in store.log(journal.header).steps)
+    store.log(journal.header).append(MakeFolder(n=2, path=str(precious.parent)))
     store.sweep()
     store.forget(journal.header.id)
     assert precious.is_file()
@@ -634,7 +623,7 @@ def test_a_header_that_cannot_be_read_blocks_no_other(
     with begin(store, target, "bad") as bad:
         bad.delete(target / "a.txt")
     file = store.folder(bad.header.id) / "journal.json"
-    later = file.read_text().replace("journal/2", "journal/3")
+    later = file.read_text().replace("journal/3", "journal/4")
     file.write_text(later if damage == "later" else damage)
     assert [header.title for header in store.journals()] == ["good"]
     assert [each.id for each in store.unreadable()] == [bad.header.id]
@@ -715,3 +704,13 @@ def test_a_tree_hash_sees_everything(tmp_path: Path) -> None:
     (tmp_path / "folder/e").mkdir()
     (tmp_path / "readonly/a").chmod(0o444)
     assert len({tree_hash(p) for p in (one, *others)}) == 7
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps names as UTF-16")
+def test_a_name_that_is_no_text_in_a_folder_that_is_placed(store: Store, target: Path) -> None:
+    before = tree_hash(target)
+    with begin(store, target) as journal:
+        staged = plant(journal.scratch(target), os.path.join("new", os.fsdecode(b"\xff.txt")))
+        journal.place(staged / "new", target / "new")
+    assert undo_last(store).restored
+    assert tree_hash(target) == before

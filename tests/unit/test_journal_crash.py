@@ -17,7 +17,7 @@ from killing import CAN_FORK, MEMORY, FileRegistry, killed_at, saved
 from trees import describe_tree, write
 
 from tritonwin.journal import Journal, RegistryValue, Store, preview, undo
-from tritonwin.journal.records import Area, MakeFolder, Move, Step
+from tritonwin.journal.records import MakeFolder, Move, Step
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
 
@@ -81,7 +81,6 @@ def a_place(files: dict[str, str], target_at: Path | None = None) -> Iterator[Pl
             if file.is_file():  # into a folder like that nobody but root could look
                 file.chmod(0o444)
         place = Place(Path(name), target)
-        place.registry.make_key("HKCU\\Environment")
         value = RegistryValue(kind="REG_EXPAND_SZ", data="%A%")
         place.registry.set("HKCU\\Environment", "CUDA_PATH", value)
         yield place
@@ -136,10 +135,10 @@ REPAIR: list[Change] = [
     lambda j, t: j.move(t / "random.py", t / "random.py.shadow"),
     lambda j, t: j.write(t / "msvcp140.dll", b"newer"),
     lambda j, t: j.delete(t / "empty/one"),
-    lambda j, t: j.remove_folder(t / "empty"),
+    lambda j, t: j.delete(t / "empty"),
     lambda j, t: j.write(t / "python312._pth", b"import site\n# twice\n"),
     lambda j, t: j.set_value(KEY, "A", RegistryValue(kind="REG_DWORD", data=1)),
-    lambda j, t: j.set_value(KEY, "A", RegistryValue(kind="REG_MULTI_SZ", data=("a", "b"))),
+    lambda j, t: j.set_value(KEY, "A", RegistryValue(kind="REG_EXPAND_SZ", data="%A%")),
     lambda j, t: j.set_value("HKCU\\Environment", "CUDA_PATH", None),
     lambda j, t: j.set_value("HKCU\\Environment", "CC", RegistryValue(data="tcc")),
 ]
@@ -222,17 +221,13 @@ class RandomChange:
         if self.free(place):
             journal.make_folder(place)
 
-    def remove_folder(self, journal: Journal, place: Path) -> None:
-        if place.is_dir() and not any(place.iterdir()):
-            journal.remove_folder(place)
-
     def set_value(self, journal: Journal, place: Path) -> None:
         del place
         key = "HKCU\\" + self.path.replace("/", "\\")
         journal.set_value(key, self.other, RegistryValue(data=self.other) if self.data else None)
 
 
-KINDS = ("delete", "write", "move", "place", "make_folder", "remove_folder", "set_value")
+KINDS = ("delete", "write", "move", "place", "make_folder", "set_value")
 
 
 def changes() -> st.SearchStrategy[RandomChange]:
@@ -316,4 +311,4 @@ def _cut_and_undo(place: Place, log: Path, old: object) -> None:
 def _done(step: Step) -> bool:
     if isinstance(step, Move):
         return not os.path.lexists(step.source)
-    return isinstance(step, (Area, MakeFolder)) and Path(step.path).exists()
+    return isinstance(step, MakeFolder) and Path(step.path).exists()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TypeAlias
 
 from tritonwin.journal.log import Log
-from tritonwin.journal.records import Area, MakeFolder, MakeKey, Move, RemoveFolder, SetValue, Step
+from tritonwin.journal.records import MakeFolder, Move, SetValue, Step
 from tritonwin.journal.registry import RegistryValue
+from tritonwin.journal.store import same_volume
 from tritonwin.journal.tree import is_compiled, listing_hash
 from tritonwin.journal.view import Machine
 
@@ -18,12 +20,6 @@ from tritonwin.journal.view import Machine
 class Rename:
     source: Path
     destination: Path
-
-
-@dataclass(frozen=True)
-class PutFolder:
-    path: Path
-    mode: int
 
 
 @dataclass(frozen=True)
@@ -45,12 +41,8 @@ class PutValue:
     value: RegistryValue | None
 
 
-@dataclass(frozen=True)
-class TakeKey:
-    key: str
-
-
-Action: TypeAlias = Rename | PutFolder | TakeFolder | Discard | PutValue | TakeKey
+_CHANGED = "changed since"
+Action: TypeAlias = Rename | TakeFolder | Discard | PutValue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +54,7 @@ class Conflict:
     """
 
     place: str
-    left: str  # how the journal left it
     found: str  # how it is now
-    before: str  # how it was before, and would be after the undo
     lost: bool = False
 
 
@@ -87,24 +77,19 @@ class Backwards:
     """Undoes steps one at a time, the newest first.
 
     Attributes:
-        log: the steps and what became of them; it has the listings of folders put into place.
-        areas: the journal's own folders.
-        elsewhere: for an area, the one that things are moved back to in its place.
-        suffix: what a file gets after its name that is in the way and has to be kept.
+        areas: the journal's own folders, see `Store.areas`.
         shared: folders that this undo emptied of what is tritonwin's, and that others' files keep.
     """
 
     view: Machine
     log: Log
     areas: tuple[Path, ...]
-    elsewhere: Mapping[Path, Path]
-    suffix: str
     shared: set[Path] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for step in self.log.steps:
             # of an earlier, cut-off undo
-            if isinstance(step, Move) and step.tree and step.n in self.log.split:
+            if isinstance(step, Move) and step.put and step.n in self.log.split:
                 self.shared.add(Path(step.destination))
             elif isinstance(step, MakeFolder) and step.n in self.log.undone:
                 self.shared.add(Path(step.path))
@@ -117,19 +102,9 @@ class Backwards:
         match step:
             case Move():
                 return self._move(step, certain=certain)
-            case MakeFolder(path=name) | RemoveFolder(path=name) | Area(path=name) if self.own(
-                Path(name)
-            ):
-                return Decision()  # all areas go when everything is undone
             case MakeFolder(path=name):
-                return self._made_folder(Path(name))
-            case RemoveFolder(path=name, mode=mode):
-                return self._removed_folder(Path(name), mode)
-            case MakeKey(key=key):
-                found = self.view.key(key)
-                if found == "full":
-                    return Decision(notes=(f"{key} stays: values in it are not tritonwin's",))
-                return Decision(actions=(TakeKey(key),) if found == "empty" else ())
+                # all areas go when everything is undone
+                return Decision() if self.own(Path(name)) else self._made_folder(Path(name))
             case SetValue():
                 return self._value(step)
         raise TypeError(f"no such step: {step}")
@@ -139,9 +114,11 @@ class Backwards:
 
     def _move(self, step: Move, *, certain: bool) -> Decision:
         old, new = Path(step.source), Path(step.destination)
-        for area, other in self.elsewhere.items():
-            if old.is_relative_to(area):
-                old = other / old.relative_to(area)
+        first, *others = self.areas
+        for area in others:
+            # so that a DLL that is still loaded is left in our own folder, not in the target's
+            if old.is_relative_to(area) and same_volume(area, first):
+                old = first / old.relative_to(area)
         split = step.n in self.log.split
         if self.view.kind(new) == "absent":
             return Decision() if split else self._lost(old, new, certain=certain)
@@ -150,19 +127,18 @@ class Backwards:
                 return Decision()  # a rename that was not done: what is there is somebody's
             return self._take_out(step, old, new, split=split)
         if self._parent_missing(old):
-            return _no_place(old, left="moved away", before=f"what is now in {new}")
+            # also with force: a new folder would hold a part of what belongs there
+            return _conflict(old, f"the folder {old.parent} is gone; what was there is in {new}")
         return self._put_back(step, old, new, split=split)
 
     def _take_out(self, step: Move, old: Path, new: Path, *, split: bool) -> Decision:
         """Take away what the journal put into place, and nothing else."""
-        if step.tree is None:
-            written = self.view.listing(new)["."].rpartition(" ")[2]
-            if step.sha256 is None or written == step.sha256:
-                return Decision(actions=(Rename(new, old),))
-            return Decision(actions=(self._keep(new),), conflicts=(_changed(new),))
-        expected = self.log.listing(step.n, step.tree)
+        expected: dict[str, str] = json.loads(step.put or "{}")
         found = self.view.listing(new)
         changed = [n for n in expected if n in found and found[n] != expected[n]]
+        if "." in changed:
+            conflict = Conflict(place=str(new), found=_CHANGED)
+            return Decision(actions=(self._keep(new),), conflicts=(conflict,))
         missing = [n for n in expected if n not in found and not split]
         foreign = [n for n in found if n not in expected and not _compiled(n)]
         if not (changed or missing or foreign):
@@ -172,7 +148,10 @@ class Backwards:
         others = [*foreign, *changed]
         return Decision(
             actions=tuple(self._parts(new, old, expected, found, set(others))),
-            conflicts=(*(_changed(new / n) for n in changed), *(_gone(new / n) for n in missing)),
+            conflicts=tuple(
+                Conflict(place=str(new / n), found=_CHANGED if n in found else "gone")
+                for n in (*changed, *missing)
+            ),
             notes=tuple(f"{new} stays: {n} in it is not tritonwin's" for n in others[:1]),
             split=True,
         )
@@ -211,9 +190,7 @@ class Backwards:
             conflicts = (
                 Conflict(
                     place=str(old),
-                    left=f"moved to {new}",
-                    found="the copy kept there was changed",
-                    before="as it was",
+                    found=f"the copy kept in {new} was changed",
                     lost=all(what == "folder" for what in kept.values()),
                 ),
             )
@@ -248,24 +225,17 @@ class Backwards:
     def _lost(self, old: Path, new: Path, *, certain: bool) -> Decision:
         """Nothing is where the step moved something to."""
         if self.own(old):
-            return Decision(conflicts=(_gone(new),) if certain else ())
+            return _conflict(new, "gone") if certain else Decision()
         if self.view.kind(old) != "absent" and not (certain and self.own(new)):
             return Decision()
-        conflict = Conflict(
-            place=str(old),
-            left=f"moved to {new}",
-            found="the copy kept there is gone",
-            before="there",
-            lost=True,
-        )
-        return Decision(conflicts=(conflict,))
+        return _conflict(old, f"the copy kept in {new} is gone", lost=True)
 
     def _parent_missing(self, path: Path) -> bool:
         """Its folder was uninstalled since, or the whole target is gone."""
         return not self.own(path) and self.view.kind(path.parent) == "absent"
 
     def _keep(self, path: Path) -> Rename:
-        return Rename(path, path.with_name(path.name + self.suffix))
+        return Rename(path, path.with_name(f"{path.name}.kept-{self.areas[0].parent.name}"))
 
     def _made_folder(self, path: Path) -> Decision:
         if self.view.kind(path) != "folder":
@@ -280,20 +250,6 @@ class Backwards:
             return Decision(notes=(f"{path} stays: {foreign} in it is not tritonwin's",))
         return Decision(actions=(*(Discard(path / name) for name in names), TakeFolder(path)))
 
-    def _removed_folder(self, path: Path, mode: int) -> Decision:
-        put = PutFolder(path, mode)
-        match self.view.kind(path):
-            case "folder":
-                return Decision()
-            case "absent" if self._parent_missing(path):
-                return _no_place(path, left="removed", before="a folder")
-            case "absent":
-                return Decision(actions=(put,))
-        conflict = Conflict(
-            place=str(path), left="removed", found="a file is there", before="a folder"
-        )
-        return Decision(actions=(self._keep(path), put), conflicts=(conflict,))
-
     def _value(self, step: SetValue) -> Decision:
         found = self.view.value(step.key, step.name)
         if found == step.old:
@@ -301,40 +257,16 @@ class Backwards:
         put = PutValue(step.key, step.name, step.old)
         if found == step.new:
             return Decision(actions=(put,))
-        conflict = Conflict(
-            place=f"{step.key}\\{step.name}",
-            left=_said(step.new),
-            found=_said(found),
-            before=_said(step.old),
-        )
+        conflict = Conflict(place=f"{step.key}\\{step.name}", found=_said(found))
         return Decision(actions=(put,), conflicts=(conflict,))
 
 
-def _changed(path: Path) -> Conflict:
-    return Conflict(
-        place=str(path),
-        left="written by tritonwin",
-        found="changed since",
-        before="replaced by what was there before, or nothing",
-    )
-
-
-def _gone(path: Path) -> Conflict:
-    return Conflict(
-        place=str(path),
-        left="put there by tritonwin",
-        found="gone",
-        before="replaced by what was there before, or nothing",
-    )
+def _conflict(path: Path, found: str, *, lost: bool = False) -> Decision:
+    return Decision(conflicts=(Conflict(place=str(path), found=found, lost=lost),))
 
 
 def _in_the_way(old: Path, new: Path) -> Conflict:
-    return Conflict(
-        place=str(old),
-        left="moved away",
-        found="something else is there",
-        before=f"what is now in {new}",
-    )
+    return Conflict(place=str(old), found=f"something else is there; what was there is in {new}")
 
 
 def _above(name: str) -> Iterator[str]:
@@ -342,12 +274,6 @@ def _above(name: str) -> Iterator[str]:
     while "/" in name:
         name = name.rpartition("/")[0]
         yield name
-
-
-def _no_place(path: Path, *, left: str, before: str) -> Decision:
-    """Stays gone also with force: a new folder would hold a part of what belongs there."""
-    found = f"the folder {path.parent} is gone"
-    return Decision(conflicts=(Conflict(place=str(path), left=left, found=found, before=before),))
 
 
 def _compiled(name: str) -> bool:
@@ -365,8 +291,6 @@ def words(action: Action) -> str:
     match action:
         case Rename(source, destination):
             return f"move {source} to {destination}"
-        case PutFolder(path):
-            return f"make the folder {path}"
         case TakeFolder(path):
             return f"remove the folder {path}"
         case Discard(path):
@@ -375,5 +299,3 @@ def words(action: Action) -> str:
             return f"remove the registry value {key}\\{name}"
         case PutValue(key, name, value):
             return f"set the registry value {key}\\{name} to {_said(value)}"
-        case TakeKey(key):
-            return f"remove the registry key {key}"

@@ -18,13 +18,10 @@ from tritonwin.journal.disk import JournalError, in_words, refusal, registry_ref
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.log import Log
 from tritonwin.journal.records import (
-    Area,
     Header,
     MakeFolder,
-    MakeKey,
     Mark,
     Move,
-    RemoveFolder,
     SetValue,
     Step,
 )
@@ -35,11 +32,10 @@ from tritonwin.journal.registry import (
     this_writer,
 )
 from tritonwin.journal.store import PLAN, STEPS, Store, area_name, device, resolved
-from tritonwin.journal.tree import file_hash, listing, listing_hash, stamps
+from tritonwin.journal.tree import listing, listing_hash, listing_text, stamps
 from tritonwin.journal.undo import undo
 from tritonwin.system.access import can_write, nearest_existing
 from tritonwin.system.codec import Json
-from tritonwin.system.files import long_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,7 +174,8 @@ class Journal:
             self._make_one_folder(destination)
             for child in sorted(source.iterdir()):
                 self.move(child, destination / child.name)
-            self.remove_folder(source)
+            if not self._own(source):
+                self.delete(source)
 
     @in_words()
     def place(self, source: Path, destination: Path) -> None:
@@ -202,13 +199,6 @@ class Journal:
             self._make_one_folder(folder)
 
     @in_words()
-    def remove_folder(self, path: Path) -> None:
-        """Remove an empty folder."""
-        mode = stat.S_IMODE(path.lstat().st_mode)
-        with self._recorded(RemoveFolder(n=self._n, path=_spelled(path), mode=mode)):
-            disk.remove_folder(path)
-
-    @in_words()
     def scratch(self, near: Path) -> Path:
         """A new empty folder on the volume of `near`, for what is to be moved from there.
 
@@ -224,18 +214,12 @@ class Journal:
     def set_value(self, key: str, name: str, value: RegistryValue | None) -> None:
         """Write the value `name` of `HKCU\\...` or `HKLM\\...`; None removes it.
 
-        Keys that are missing are made. A value that is so already is left alone.
+        A value that is so already is left alone.
         """
         try:
             old = self.registry.value(key, name)
             if old == value:
                 return
-            parts = key.split("\\")
-            for depth in range(2, len(parts) + 1):
-                above = "\\".join(parts[:depth])
-                if not self.registry.exists(above):
-                    with self._recorded(MakeKey(n=self._n, key=above)):
-                        self.registry.make_key(above)
             with self._recorded(SetValue(n=self._n, key=key, name=name, old=old, new=value)):
                 self.registry.set(key, name, value)
         except OSError as error:
@@ -263,18 +247,18 @@ class Journal:
         old, new = _spelled(source), _spelled(destination)
         if not os.path.lexists(source):
             raise JournalError(f"{source} does not exist")
-        ours = any(source.is_relative_to(a) for a in (self._area, *self._others.values()))
-        sha256 = tree = stamp = None
-        if not ours:
+        put = stamp = None
+        if self._own(source):
+            put = listing_text(listing(source))
+        else:
             with contextlib.suppress(PermissionError):  # it cannot be looked into, only moved
                 stamp = listing_hash(stamps(source))
-        elif disk.is_real_folder(source):
-            tree = self.log.keep_listing(listing(source))
-        elif not source.is_symlink():
-            sha256 = file_hash(long_path(source))
-        step = Move(n=self._n, source=old, destination=new, sha256=sha256, tree=tree, stamp=stamp)
+        step = Move(n=self._n, source=old, destination=new, put=put, stamp=stamp)
         with self._recorded(step):
             disk.rename(source, destination, disk.PATIENCE if patience is None else patience)
+
+    def _own(self, path: Path) -> bool:
+        return any(path.is_relative_to(area) for area in (self._area, *self._others.values()))
 
     def _make_one_folder(self, path: Path) -> None:
         with self._recorded(MakeFolder(n=self._n, path=_spelled(path))):
@@ -300,8 +284,7 @@ class Journal:
             suits = home.is_dir() and device(home) == number and can_write(home)
             place = home if suits else nearest_existing(near.parent) or near.parent
             area = place / area_name(self.header.id)
-            with self._recorded(Area(n=self._n, path=_spelled(area))):
-                disk.make_folder(area)
+            self._make_one_folder(area)
             self._others[number] = area
         return self._others[number]
 

@@ -1,8 +1,7 @@
 """`steps.jsonl`: one line a step, on the disk before the step is done, never rewritten.
 
 Each line ends with a check, a hash over all lines up to it, and the first one names the journal.
-So a list is either whole, but for a last line that was never acted on, or known not to be. Beside
-it lie the listings of folders that the journal puts into place, by the number of their step.
+So a list is either whole, but for a last line that was never acted on, or known not to be.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -19,7 +17,6 @@ from typing import BinaryIO
 from tritonwin.journal.disk import JournalError, content, refusal, store, sync_folder
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.records import Line, Mark, Start, Step
-from tritonwin.journal.tree import listing_hash, listing_text
 from tritonwin.system.codec import from_json, parse, to_json
 
 # Given up when the disk is full, so that an undo can always write down how far it came.
@@ -117,36 +114,6 @@ class Log:
                 raise refusal(self.path, again) from again
         faultpoint(f"after log {entry.op}")
         self._take(entry, data)
-
-    def keep_listing(self, found: Mapping[str, str]) -> str:
-        """Write down the listing of the next step; its hash. Raises JournalError."""
-        file = self._listing(self.next_number())
-        try:
-            store(file, listing_text(found))
-        except OSError as error:
-            raise refusal(file, error) from error
-        sync_folder(file.parent)
-        faultpoint("after listing")
-        return listing_hash(found)
-
-    def listing(self, number: int, digest: str) -> dict[str, str]:
-        """The listing of a step.
-
-        Raises:
-            DamagedLogError: it is gone, or not as it was written.
-        """
-        file = self._listing(number)
-        try:
-            text = content(file)
-        except OSError as error:
-            raise _damaged(file, str(error)) from error
-        if hashlib.sha256(text).hexdigest() != digest:
-            raise _damaged(file, "it is not as it was written")
-        found: dict[str, str] = json.loads(text)
-        return found
-
-    def _listing(self, number: int) -> Path:
-        return self.path.with_name(f"listing-{number}.json")
 
     def _line(self, entry: Step | Mark | Start) -> bytes:
         return self._checked(json.dumps(to_json(entry), ensure_ascii=True).encode("ascii"))

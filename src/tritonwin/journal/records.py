@@ -27,7 +27,7 @@ class Header:
             of these; see `log`.
     """
 
-    schema: Literal["tritonwin.journal/2"] = "tritonwin.journal/2"
+    schema: Literal["tritonwin.journal/3"] = "tritonwin.journal/3"
     id: str  # "261128-003015-041526"
     sequence: int
     tool_version: str
@@ -58,24 +58,13 @@ class Start:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Area:
-    """A folder of the journal's own on the volume of what it changes. Not part of the target."""
-
-    op: Literal["area"] = "area"
-    n: int
-    path: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Move:
     """A file or folder gets another name on the same volume. All files are changed by this.
 
     A deletion moves into an area of the journal, a new file is written there and moved out.
 
     Attributes:
-        sha256: of a file that the journal puts into place.
-        tree: of a folder that it puts into place: the hash of its listing, see `tree`. The listing
-            itself is kept beside the log.
+        put: the listing of what the journal puts into place, see `tree.listing_text`.
         stamp: of what it moves away: the hash of its listing by size and time.
     """
 
@@ -83,35 +72,17 @@ class Move:
     n: int
     source: str
     destination: str
-    sha256: str | None = None
-    tree: str | None = None
+    put: str | None = None
     stamp: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MakeFolder:
+    """A new folder; one of the journal's own name is not part of the target, see `store`."""
+
     op: Literal["make-folder"] = "make-folder"
     n: int
     path: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class RemoveFolder:
-    """An empty folder goes."""
-
-    op: Literal["remove-folder"] = "remove-folder"
-    n: int
-    path: str
-    mode: int  # permission bits
-
-
-@dataclass(frozen=True, kw_only=True)
-class MakeKey:
-    """A registry key that was not there."""
-
-    op: Literal["make-key"] = "make-key"
-    n: int
-    key: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +97,7 @@ class SetValue:
     new: RegistryValue | None
 
 
-Step: TypeAlias = Move | MakeFolder | RemoveFolder | MakeKey | SetValue | Area
+Step: TypeAlias = Move | MakeFolder | SetValue
 
 
 @dataclass(frozen=True, kw_only=True)

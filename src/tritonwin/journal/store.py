@@ -19,7 +19,7 @@ from pathlib import Path
 from tritonwin.errors import UserError
 from tritonwin.journal.disk import JournalError, content, discard, refusal, replace_text
 from tritonwin.journal.log import RESERVE, DamagedLogError, Log
-from tritonwin.journal.records import Area, Header, State, Unreadable
+from tritonwin.journal.records import Header, MakeFolder, State, Unreadable
 from tritonwin.system.access import hold, nearest_existing
 from tritonwin.system.codec import DecodeError, Json, from_json, parse, to_json
 from tritonwin.system.data_folder import VARIABLE, data_folder
@@ -168,7 +168,7 @@ class Store:
 
         Whatever the log says: what is to be deleted is a folder of this journal's name.
         """
-        others = (Path(step.path) for step in log.steps if isinstance(step, Area))
+        others = (Path(step.path) for step in log.steps if isinstance(step, MakeFolder))
         ours = (path for path in others if path.name == area_name(identifier))
         return (self.folder(identifier) / "area", *ours)
 

@@ -57,13 +57,13 @@ def _described(root: Path, file: Callable[[Path, os.stat_result], str]) -> dict[
     }
 
 
-def listing_text(found: Mapping[str, str]) -> bytes:
-    """A listing as it is written down."""
-    return json.dumps(found, sort_keys=True, ensure_ascii=True, indent=0).encode("ascii")
+def listing_text(found: Mapping[str, str]) -> str:
+    """A listing as it is written down: JSON in ASCII, also of names that are no text."""
+    return json.dumps(found, sort_keys=True)
 
 
 def listing_hash(found: Mapping[str, str]) -> str:
-    return hashlib.sha256(listing_text(found)).hexdigest()
+    return hashlib.sha256(listing_text(found).encode("ascii")).hexdigest()
 
 
 def entries_of(root: Path) -> dict[str, os.stat_result]:

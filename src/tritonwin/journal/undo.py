@@ -13,11 +13,9 @@ from tritonwin.journal.backwards import (
     Conflict,
     Decision,
     Discard,
-    PutFolder,
     PutValue,
     Rename,
     TakeFolder,
-    TakeKey,
     words,
 )
 from tritonwin.journal.disk import JournalError, in_words, registry_refusal
@@ -28,14 +26,13 @@ from tritonwin.journal.records import (
     MakeFolder,
     Mark,
     Move,
-    RemoveFolder,
     SetValue,
     State,
     Step,
     Unreadable,
 )
 from tritonwin.journal.registry import RegistryWriter, announce_environment, this_writer
-from tritonwin.journal.store import Store, same_volume
+from tritonwin.journal.store import Store
 from tritonwin.journal.tree import listing_hash, stamps
 from tritonwin.journal.view import Imagined, Machine
 
@@ -157,10 +154,6 @@ class _Run:
         self.log: Log = store.log(self.header)
         self.areas = store.areas(identifier, self.log)
         self.registry = registry or this_writer()
-        self.machine = Machine(self.registry)
-        own, *others = self.areas
-        # so that a DLL that is still loaded is left in our own folder, not in the target's
-        self.elsewhere = {area: own for area in others if same_volume(area, own)}
 
     def _pending(self) -> Iterator[tuple[Step, bool]]:
         """The steps to undo, newest first, and whether it is certain that each was done."""
@@ -173,12 +166,9 @@ class _Run:
                 yield step, certain and step.n != begun
                 certain = True
 
-    def _backwards(self, view: Machine) -> Backwards:
-        return Backwards(view, self.log, self.areas, self.elsewhere, f".kept-{self.header.id}")
-
     def imagine(self) -> list[Decision]:
         view = Imagined(self.registry)
-        backwards = self._backwards(view)
+        backwards = Backwards(view, self.log, self.areas)
         decisions: list[Decision] = []
         with in_words():
             for step, certain in self._pending():
@@ -189,7 +179,7 @@ class _Run:
         return decisions
 
     def carry_out(self, *, force: bool) -> UndoReport:
-        backwards = self._backwards(self.machine)
+        backwards = Backwards(Machine(self.registry), self.log, self.areas)
         pending = list(self._pending())
         self._set_state("half")
         decisions: list[Decision] = []
@@ -254,18 +244,10 @@ class _Run:
     def _do(self, number: int, action: Action) -> None:
         match action:
             case Rename(source, destination):
-                self._provide_own_parent(destination)
-                try:
-                    disk.rename(source, destination, _patience(source))
-                except JournalError as error:
-                    if not disk.locked_folder(source, error):
-                        raise
-                    self.log.append(Mark(n=number, state="split"))
-                    _merge(source, destination)
-            case PutFolder(path, mode):
-                self._provide_own_parent(path)
-                disk.make_folder(path)
-                path.chmod(mode)
+                if any(destination.is_relative_to(area) for area in self.areas):
+                    # it may have been cleared when the journal was applied
+                    destination.parent.mkdir(parents=True, exist_ok=True)
+                self._rename(number, source, destination)
             case TakeFolder(path):
                 disk.remove_folder(path)
             case Discard(path):
@@ -273,19 +255,23 @@ class _Run:
             case PutValue(key, name, value):
                 try:
                     faultpoint("before put value")
-                    if value is not None and not self.registry.exists(key):
-                        self.registry.make_key(key)
                     self.registry.set(key, name, value)
                 except OSError as error:
                     raise registry_refusal(key, error) from error
-            case TakeKey(key):
-                faultpoint("before remove key")
-                self.registry.remove_key(key)
 
-    def _provide_own_parent(self, path: Path) -> None:
-        """A folder of our own may have been cleared when the journal was applied."""
-        if any(path.is_relative_to(area) for area in self.areas):
-            path.parent.mkdir(parents=True, exist_ok=True)
+    def _rename(self, number: int, source: Path, destination: Path) -> None:
+        """Move a folder with a loaded DLL in it file by file; `_into` goes on where it stopped."""
+        patience = disk.FOLDER_PATIENCE if disk.is_real_folder(source) else disk.PATIENCE
+        try:
+            disk.rename(source, destination, patience)
+        except JournalError as error:
+            if not disk.locked_folder(source, error):
+                raise
+            self.log.append(Mark(n=number, state="split"))
+            disk.make_folder(destination)
+            for child in sorted(source.iterdir()):
+                self._rename(number, child, destination / child.name)
+            disk.remove_folder(source)
 
 
 _THERE = "there"  # in a state that nothing was written down of
@@ -299,41 +285,13 @@ def _touched(step: Step) -> Iterator[tuple[Path, str | None]]:
             yield Path(step.destination), None
         case MakeFolder(path=path):
             yield Path(path), None
-        case RemoveFolder(path=path):
-            yield Path(path), _THERE
-
-
-def _merge(source: Path, destination: Path) -> None:
-    """Move a folder file by file, which a DLL that is loaded allows; goes on where it stopped."""
-    if not disk.is_real_folder(destination):
-        disk.make_folder(destination)
-    for child in sorted(source.iterdir()):
-        there = destination / child.name
-        if disk.is_real_folder(child) and disk.is_real_folder(there):
-            _merge(child, there)
-            continue
-        try:
-            disk.rename(child, there, _patience(child))
-        except JournalError as error:
-            if not disk.locked_folder(child, error):
-                raise
-            _merge(child, there)
-    disk.remove_folder(source)
-
-
-def _patience(path: Path) -> float:
-    return disk.FOLDER_PATIENCE if disk.is_real_folder(path) else disk.PATIENCE
 
 
 def _imagine(action: Action, view: Imagined) -> None:
     match action:
         case Rename(source, destination):
             view.move(source, destination)
-        case PutFolder(path):
-            view.make_folder(path)
         case TakeFolder(path) | Discard(path):
             view.remove(path)
         case PutValue(key, name, value):
             view.set_value(key, name, value)
-        case TakeKey(key):
-            view.remove_key(key)

@@ -11,7 +11,6 @@ from tritonwin.journal import tree
 from tritonwin.journal.registry import RegistryValue, RegistryWriter
 
 Kind = Literal["absent", "file", "folder"]  # a link is a file: renamed, never followed
-KeyState = Literal["absent", "empty", "full"]
 
 
 _listed: dict[str, tuple[str, dict[str, str]]] = {}  # by path, with the hash of its stamps
@@ -52,11 +51,6 @@ class Machine:
     def value(self, key: str, name: str) -> RegistryValue | None:
         return self.registry.value(key, name)
 
-    def key(self, key: str) -> KeyState:
-        if not self.registry.exists(key):
-            return "absent"
-        return "empty" if self.registry.is_empty(key) else "full"
-
 
 @dataclass
 class _Place:
@@ -82,15 +76,11 @@ class Imagined(Machine):
 
     _roots: dict[str, _Place | None] = field(default_factory=dict)
     _values: dict[tuple[str, str], RegistryValue | None] = field(default_factory=dict)
-    _removed_keys: set[str] = field(default_factory=set)
 
     def move(self, source: Path, destination: Path) -> None:
         found = self._at(source)
         self._put(source, None)
         self._put(destination, found)
-
-    def make_folder(self, path: Path) -> None:
-        self._put(path, _Place(None))
 
     def remove(self, path: Path) -> None:
         self._put(path, None)
@@ -113,9 +103,6 @@ class Imagined(Machine):
 
     def set_value(self, key: str, name: str, value: RegistryValue | None) -> None:
         self._values[key.lower(), name.lower()] = value
-
-    def remove_key(self, key: str) -> None:
-        self._removed_keys.add(key.lower())
 
     def kind(self, path: Path) -> Kind:
         place = self._at(path)
@@ -149,12 +136,3 @@ class Imagined(Machine):
     def value(self, key: str, name: str) -> RegistryValue | None:
         found = (key.lower(), name.lower())
         return self._values[found] if found in self._values else super().value(key, name)
-
-    def key(self, key: str) -> KeyState:
-        if key.lower() in self._removed_keys:
-            return "absent"
-        found = super().key(key)
-        inside = [value for (k, _), value in self._values.items() if k == key.lower()]
-        below = [k for k in self._removed_keys if k.rpartition("\\")[0] == key.lower()]
-        # what was taken out of it may have been all that was in it
-        return "empty" if found == "full" and (inside or below) and not any(inside) else found

@@ -97,11 +97,9 @@ def of_forgotten(done: Forgotten | None) -> Iterator[TextLine]:
 
 
 def conflict_lines(conflict: Conflict) -> Iterator[TextLine]:
-    """A place that was changed since: how tritonwin left it, how it is, how it was before."""
+    """A place that was changed since, and how it is."""
     yield line(f"changed since: {conflict.place}", "warning")
-    yield line(f"tritonwin left it: {conflict.left}", indent=6)
     yield line(f"now: {conflict.found}", indent=6)
-    yield line(f"before, it was: {conflict.before}", indent=6)
 
 
 def _verdict(report: UndoReport) -> str:

@@ -244,7 +244,7 @@ def _remove(change: Change, going: Removal, journal: Journal) -> None:
         journal.delete(path)
     for site_packages in dict.fromkeys(Path(info).parent for info in change.removes):
         for folder in _emptied(going.paths, site_packages):
-            journal.remove_folder(folder)
+            journal.delete(folder)
 
 
 def _removal(infos: Sequence[str], target: Interpreter) -> Removal:
