@@ -49,7 +49,7 @@ class InstallReport(Installation, TargetDocument):
     schema: Literal["tritonwin.install/2"] = "tritonwin.install/2"
 
 
-EventKind: TypeAlias = Literal["step", "progress", "choices", "plan", "agreed", "proof", "outcome"]
+EventKind: TypeAlias = Literal["step", "progress", "choices", "plan", "proof", "outcome"]
 
 
 @dataclass(frozen=True, kw_only=True)

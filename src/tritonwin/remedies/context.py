@@ -12,9 +12,12 @@ from tritonwin.journal import Journal
 from tritonwin.remedies.plan import CannotRemedyError, target_to_change
 from tritonwin.remedies.records import Event, ProgressEvent, StepEvent
 from tritonwin.support import download
+from tritonwin.support.addresses import local_path
+from tritonwin.support.archives import unpack_folders
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_choice import FileSource
+from tritonwin.system.files import is_folder
 from tritonwin.system.host import Host
 
 if TYPE_CHECKING:
@@ -87,12 +90,24 @@ class ApplyContext:
     def progress(self, done: int, total: int | None) -> None:
         self.on_event(ProgressEvent(done=done, total=total))
 
-    def fetch(self, source: FileSource, to: Path) -> None:
-        """Download a source of the plan to the file `to`; raises DownloadError."""
-        self.say(f"fetching {source.location}")
-        download.fetch(
-            source.location,
-            to,
-            sha256=source.sha256 or "",
-            progress=lambda done: self.progress(done, source.size),
-        )
+    def content(self, source: FileSource) -> Path:
+        """The folder with the content of a source of the plan, which may be a zip of anywhere.
+
+        Raises:
+            DownloadError, ArchiveError: it cannot be fetched or unpacked.
+        """
+        path = local_path(source.location)
+        if path is None:
+            self.say(f"fetching {source.location}")
+            path = self.scratch / "fetched"
+            download.fetch(
+                source.location,
+                path,
+                sha256=source.sha256 or "",
+                progress=lambda done: self.progress(done, source.size),
+            )
+        if is_folder(path):
+            return path
+        folder = self.scratch / source.name
+        unpack_folders(path, {"": folder})
+        return folder

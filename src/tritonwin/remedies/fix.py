@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -19,13 +18,11 @@ from tritonwin.journal import Store, undo
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.records import Problem
-from tritonwin.remedies import python_driver
 from tritonwin.remedies.apply import apply_plan, clear_unfinished
 from tritonwin.remedies.context import Agree, OnEvent, PlanContext, ignore
 from tritonwin.remedies.plan import CannotRemedyError, Plan, Status, target_to_change
 from tritonwin.remedies.planner import make_plan
 from tritonwin.remedies.records import (
-    AgreedEvent,
     FixResult,
     PlanEvent,
     ProofEvent,
@@ -95,7 +92,7 @@ def fix(
     if options.dry_run:
         return run.dry_run()
     with store.lock(target.executable, wait=5):
-        if clear_unfinished(target, store, run.agreed, on_event):
+        if clear_unfinished(target, store, agree, on_event):
             run.examine()
         return run.rounds()
 
@@ -181,11 +178,11 @@ class _Fix:
             self.on_event(PlanEvent(plan=plan))
             if not plan.changes:
                 break
-            if not self.agreed("Make these changes?"):
+            if not self.agree("Make these changes?"):
                 return self._end("declined")
             self._apply(plan)
             before, after = Proof(results=self.result.before), Proof(results=self.result.proof)
-            if after.worse_than(before) and self.agreed("It got worse. Undo everything?"):
+            if after.worse_than(before) and self.agree("It got worse. Undo everything?"):
                 for journal in reversed(self.result.journals):
                     undo(self.store, journal)
                 self.examine()
@@ -240,35 +237,24 @@ class _Fix:
         host = self.context.host
         host = replace(host, env=environment_after(plan, host.env))
         self.context = replace(self.context, host=host)
-        kept = python_driver.UNTOUCHED if python_driver.is_all_of(plan) else frozenset()
-        self._add(proof=self._examine_and_prove(kept).results)
+        self._add(proof=self._examine_and_prove().results)
         self.on_event(ProofEvent(rungs=self.result.proof))
 
     def _prove(self, known: tuple[RungResult, ...] = ()) -> Proof:
         setting = setting_for(self.context.facts, self.context.host.env.data)
         return ladder.prove(replace(setting, known=known), ladder.basic(setting))
 
-    def _examine_and_prove(self, kept: Collection[str]) -> Proof:
+    def _examine_and_prove(self) -> Proof:
         """Triton is imported while the facts are read, which takes as long.
 
         Where that fails it is tried again, for the new facts name the cause.
-
-        Args:
-            kept: rungs that the changes cannot touch; those that passed before are not repeated.
         """
         setting = setting_for(self.context.facts, self.context.host.env.data, timeout=AHEAD_LIMIT)
         with waiting_threads(most=1) as threads:
             ahead = threads.submit(ladder.prove, setting, ladder.AHEAD)
             self.examine()
             results = threads.result(ahead).results
-        results += tuple(r for r in self.result.proof or self.result.before if r.id in kept)
         return self._prove(tuple(r for r in results if r.state == "passed"))
-
-    def agreed(self, question: str) -> bool:
-        if not self.agree(question):
-            return False
-        self.on_event(AgreedEvent(text=question))
-        return True
 
     def _add(self, **fields: Any) -> None:
         self.result = replace(self.result, **fields)

@@ -6,14 +6,12 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.facts.toolchain.python_dev import read_headers
+from tritonwin.facts.toolchain.python_dev import Headers, read_headers
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import CannotRemedyError, CopyHeaders
-from tritonwin.support import addresses
-from tritonwin.support.archives import names_in_zip, unpack_folders
 from tritonwin.support.versions import series
 from tritonwin.support.wheel_choice import FileSource
-from tritonwin.system.files import is_file, is_folder
+from tritonwin.system.files import is_file, is_folder, names_in
 from tritonwin.system.toml import read_resource
 
 PARTS = ("Include", "libs")
@@ -37,28 +35,16 @@ class PythonPackages:
     package: tuple[PythonPackage, ...]
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    series: str  # "3.12"
-    version: str  # "3.12.9"
-    free_threaded: bool
-
-    @property
-    def library(self) -> str:
-        return f"python{self.series.replace('.', '')}{'t' if self.free_threaded else ''}.lib"
-
-
 def plan_headers(context: PlanContext, *, version: str, folder: str) -> CopyHeaders:
     if not context.host.windows:
         raise CannotRemedyError(
             "headers of a Python on this system come with its own package",
             "Install python3-dev, python3-devel or the like.",
         )
-    wanted = _Wanted(series(version) or version, version, bool(context.target.free_threaded))
     if context.headers is not None:
-        source = _given(context.headers, wanted)
+        source = _given(context.headers.absolute(), version, context)
     else:
-        source = _of_another(wanted, context) or _package(wanted, context)
+        source = _of_another(version, context) or _package(version, context)
     return CopyHeaders(
         folder=folder,
         what=f"put the headers and libraries of Python {source.version} into {folder}",
@@ -67,70 +53,61 @@ def plan_headers(context: PlanContext, *, version: str, folder: str) -> CopyHead
     )
 
 
-def _of_another(wanted: _Wanted, context: PlanContext) -> FileSource | None:
+def _of_another(version: str, context: PlanContext) -> FileSource | None:
     """The headers of another Python on this machine, of the same patch release if there is one."""
-    others = [
-        i
-        for i in context.facts.interpreters
-        if i.executable != context.target.executable and series(i.version or "") == wanted.series
-    ]
-    for other in sorted(others, key=lambda i: i.version != wanted.version):
+    others = [i for i in context.facts.interpreters if i.executable != context.target.executable]
+    for other in sorted(others, key=lambda i: i.version != version):
         root = other.base_prefix or other.prefix
-        version = _fits(Path(root), wanted) if root else None
-        if root and version:
-            return FileSource(name="headers", version=version, location=root)
+        found = _version(Path(root), version, context) if root else None
+        if root and found:
+            return FileSource(name="headers", version=found, location=root)
     return None
 
 
-def _given(path: Path, wanted: _Wanted) -> FileSource:
-    path = path.absolute()
-    if is_folder(path):
-        version = _fits(path, wanted)
-        if version is None:
-            raise CannotRemedyError(
-                f"{path} holds no headers and {wanted.library} of Python {wanted.series}",
-                "Name the folder that has Include and libs in it.",
-            )
-        return FileSource(name="headers", version=version, location=str(path))
-    if not is_file(path):
-        raise CannotRemedyError(f"there is no file or folder {path}", "Check --headers.")
-    _root_in(names_in_zip(path), path)
-    return FileSource(
-        name="headers",
-        version=wanted.series,
-        location=str(path),
-        size=path.stat().st_size,
-    )
+def _given(path: Path, version: str, context: PlanContext) -> FileSource:
+    """The folder or archive that the user named; an archive is looked into when it is unpacked."""
+    found = series(version) if is_file(path) else _version(path, version, context)
+    if found is None:
+        raise CannotRemedyError(
+            f"{path} holds no headers and library of Python {series(version)}",
+            "Name a zip, or the folder that has Include and libs in it: --headers PATH",
+        )
+    return FileSource(name="headers", version=found, location=str(path))
 
 
-def _fits(root: Path, wanted: _Wanted) -> str | None:
+def _version(root: Path, wanted: str, context: PlanContext) -> str | None:
     """The version of whole headers of that minor with their library; None where they are not."""
-    headers = read_headers(root / "Include")
-    if headers is None or headers.missing or headers.damaged or headers.version is None:
+    headers = _whole(root / "Include")
+    if headers is None:
         return None
+    free_threaded = bool(context.target.free_threaded)
     # python.org's headers serve both builds and say nothing
-    threads = headers.free_threaded in {None, wanted.free_threaded}
-    whole = threads and is_file(root / "libs" / wanted.library)
-    return headers.version if whole and series(headers.version) == wanted.series else None
+    threads = headers.free_threaded in {None, free_threaded}
+    digits = (series(wanted) or "").replace(".", "")
+    library = root / "libs" / f"python{digits}{'t' * free_threaded}.lib"
+    fits = threads and series(headers.version or "") == series(wanted) and is_file(library)
+    return headers.version if fits else None
 
 
-def _package(wanted: _Wanted, context: PlanContext) -> FileSource:
+def _whole(folder: Path) -> Headers | None:
+    headers = read_headers(folder)
+    return None if headers is None or headers.missing or headers.damaged else headers
+
+
+def _package(version: str, context: PlanContext) -> FileSource:
     """The package of python.org on nuget.org, by its pinned hash."""
     known = read_resource("tritonwin.remedies", "python_packages.toml", PythonPackages)
-    row = next((r for r in known.package if r.python == wanted.series), None)
-    by_hand = (
-        f"Install Python {wanted.series} from python.org and run fix again, or name a folder or "
-        "zip with its Include and libs: --headers PATH"
-    )
-    if row is None or wanted.free_threaded:
+    row = next((r for r in known.package if r.python == series(version)), None)
+    if row is None or context.target.free_threaded:
         raise CannotRemedyError(
-            f"no headers of Python {wanted.version} were found, and none are known to fetch",
-            by_hand,
+            f"no headers of Python {version} were found, and none are known to fetch",
+            f"Install Python {series(version)} from python.org and run fix again, or name a folder "
+            "or zip with its Include and libs: --headers PATH",
         )
     address = known.address.format(version=row.version)
     if context.offline:
         raise CannotRemedyError(
-            f"no headers of Python {wanted.series} are on this machine, and --offline was given",
+            f"no headers of Python {row.python} are on this machine, and --offline was given",
             f"Fetch {address} and give it: --headers FILE",
         )
     return FileSource(
@@ -143,37 +120,21 @@ def _package(wanted: _Wanted, context: PlanContext) -> FileSource:
 
 
 def apply_headers(change: CopyHeaders, context: ApplyContext) -> None:
-    source = change.sources[0]
-    folder = Path(change.folder)
-    staged = context.journal.scratch(folder / "Include")
-    path = addresses.local_path(source.location)
-    if path is None:
-        path = context.scratch / "headers.zip"
-        context.fetch(source, path)
-    if path.is_dir():
-        for part in PARTS:
-            # contents alone: CopyFile2, which copytree would use, fails in places
-            shutil.copytree(path / part, staged / part, copy_function=shutil.copyfile)
-    else:
-        root = _root_in(names_in_zip(path), path)
-        unpack_folders(path, {f"{root}{part}": staged / part for part in PARTS})
-    found, wanted = read_headers(staged / "Include"), series(source.version)
-    if found is None or series(found.version or "") != wanted or found.missing or found.damaged:
+    source, folder = change.sources[0], Path(change.folder)
+    root = context.content(source)
+    if not is_folder(root / "Include"):  # in nuget.org's package: tools/include
+        root = next((p.parent.parent for p in root.rglob("[Ii]nclude/Python.h")), root)
+    found = {name.lower(): root / name for name in names_in(root)}
+    parts = {part: found.get(part.lower(), root / part) for part in PARTS}
+    headers, wanted = _whole(parts["Include"]), series(source.version)
+    right = headers is not None and series(headers.version or "") == wanted
+    if not right or not is_folder(parts["libs"]):
         raise CannotRemedyError(
             f"{source.location} does not hold whole headers of Python {wanted}",
             "Name another folder or zip: --headers PATH",
         )
-    for part in PARTS:
+    staged = context.journal.scratch(folder / "Include")
+    for part, place in parts.items():
+        # contents alone: CopyFile2, which copytree would use, fails in places
+        shutil.copytree(place, staged / part, copy_function=shutil.copyfile)
         context.journal.place(staged / part, folder / part)
-
-
-def _root_in(members: tuple[str, ...], path: Path) -> str:
-    """The prefix of `include/Python.h` in a zip: "tools/" in nuget.org's package."""
-    ends = ("include/python.h",)
-    found = [m for m in members if m.replace("\\", "/").lower().endswith(ends)]
-    if not found:
-        raise CannotRemedyError(
-            f"{path} holds no include/Python.h", "Name a zip that has Include and libs in it."
-        )
-    shortest = min(found, key=len).replace("\\", "/")
-    return shortest[: -len(ends[0])]

@@ -17,7 +17,6 @@ from tritonwin.remedies.context import Agree, OnEvent, ignore
 from tritonwin.remedies.distributions import install_change, remove_change
 from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, target_to_change
 from tritonwin.remedies.records import (
-    AgreedEvent,
     ChoiceEvent,
     Installation,
     PlanEvent,
@@ -82,10 +81,8 @@ def install(
     if planned.status != "planned" or options.dry_run:
         return planned
     _permitted(planned.plan, facts, target)
-    question = "Make these changes?"
-    if not agree(question):
+    if not agree("Make these changes?"):
         return replace(planned, status="declined")
-    on_event(AgreedEvent(text=question))
     with store.lock(target.executable, wait=5):
         journal = apply_plan(planned.plan, target, store, pip, on_event)
     return _imported(replace(planned, journal=journal), target, on_event)

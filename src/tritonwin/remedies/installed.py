@@ -27,14 +27,6 @@ _RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million, conda's record of pyt
 _PYTHONS_OWN = re.compile(
     r"python[\d.w]*t?(\.exe|\.dll|\._pth|\.zip)?|pyvenv\.cfg|pip\.(ini|conf)", re.IGNORECASE
 )
-# what distributions without a RECORD left behind, where the folder is not named after them
-_FOLDERS = {
-    "triton-windows": ("triton",),
-    "triton-nightly": ("triton",),
-    "pytorch-triton": ("triton",),
-    "torch": ("torch", "torchgen", "functorch"),
-    "flash-attn": ("flash_attn",),
-}
 # files beside an environment from which a project's manager makes it again, and how to add to them
 _LOCKS = {"uv.lock": ("uv sync", "uv add"), "poetry.lock": ("poetry sync", "poetry add")}
 
@@ -56,7 +48,7 @@ def removal(infos: Sequence[Path], root: Path | None) -> Removal:
 
     That is their metadata and the existing files that their RECORDs list, with their bytecode, but
     for those that another distribution lists as well. A folder in which nothing else lies goes
-    whole.
+    whole. Without a RECORD it is the metadata alone: see `replaced` for the rest.
 
     Args:
         infos: their `.dist-info` (or `.egg-info`) folders or files.
@@ -72,15 +64,8 @@ def removal(infos: Sequence[Path], root: Path | None) -> Removal:
         site = info.parent
         if site not in others:
             others[site] = listed_by(site, besides=infos)
-        listed = recorded(info)
-        if listed is not None:
-            prefix = root if root and info.is_relative_to(root) else site
-            owned |= _owned(listed, info, prefix, others[site])
-            continue
-        name = canonicalize_name(info.name.partition("-")[0])
-        for folder in _FOLDERS.get(name, (name.replace("-", "_"),)):
-            if not claimed(site, folder, infos):
-                paths[site / folder] = None
+        prefix = root if root and info.is_relative_to(root) else site
+        owned |= _owned(recorded(info) or (), info, prefix, others[site])
     stays: list[Path] = []
     tops: dict[Path, Path] = {}  # folders right in site-packages
     for path in owned.values():
@@ -131,7 +116,7 @@ def _is_bytecode(path: Path, owned: Mapping[str, Path]) -> bool:
     )
 
 
-def claimed(site_packages: Path, top: str, besides: Collection[Path] = ()) -> bool:
+def claimed(site_packages: Path, top: str, besides: Collection[Path]) -> bool:
     """True where a distribution, other than `besides`, records a file in the folder `top`."""
     start = f"{top}/".encode()
     for name in names_in(site_packages):
@@ -378,7 +363,7 @@ def replaced(
                 metadata = top.name.endswith(".dist-info") or top == site
                 if metadata or top in mixed | gone or not is_folder(top):
                     continue
-                if not claimed(site, top.name):
+                if not claimed(site, top.name, gone):
                     found[top] = Replaced(path=str(top))
                     gone.add(top)
             leaves = not gone.isdisjoint((folder, *folder.parents))

@@ -15,8 +15,8 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from configparser import Error, RawConfigParser
-from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from tritonwin.facts.records import Facts
 from tritonwin.remedies.context import ApplyContext
@@ -30,20 +30,19 @@ from tritonwin.remedies.plan import (
 )
 from tritonwin.system.files import is_file, is_folder, read_bytes, read_text
 
+T = TypeVar("T")
+
 CONSTRAINTS = "tritonwin-constraints.txt"
 _MARK = "# tritonwin guard"
 _END = f"{_MARK} ends"
 _HEAD = f"{_MARK}: versions that were proven to work together. To allow others: tritonwin guard off"
 _BLOCK = re.compile(rf"^{_MARK}:.*?^{_END}\r?\n?", re.MULTILINE | re.DOTALL)
-_OURS = re.compile(rf"^.*(?:{_MARK}|/{CONSTRAINTS}).*\n?", re.MULTILINE)
 # Of a constraint pip shows its specifier alone: one that excludes nothing says who set it.
 _SENTENCE = "0+proven.set.to.allow.others.run.tritonwin.guard.off"
 _KEPT = re.compile(r"^([\w.-]+)(?:!=[^,\s]*,)?==(\S+)$", re.MULTILINE)
 _UV_KEY = "constraint-dependencies"
 _MARK_OF_UTF8 = b"\xef\xbb\xbf".decode("latin-1")  # counts at the beginning alone
-_EMPTY_KEY = re.compile(r"^constraint =\r?\n(?![ \t])", re.MULTILINE)
-# a section that the guard began, with nothing in it any more
-_EMPTY_SECTION = re.compile(r"\n?\[install\]\s*\Z")
+# pip's section and key: a block in a value follows the key, one in the section its header
 _INSTALL = re.compile(r"^\[install\][^\n]*\n?", re.MULTILINE)
 _KEY = re.compile(r"^([ \t]*)(?:--)?constraint[ \t]*[=:][^\n]*\n?", re.MULTILINE | re.IGNORECASE)
 _SECTION = re.compile(r"^\[", re.MULTILINE)
@@ -75,20 +74,15 @@ def files(facts: Facts, kept: Mapping[str, str]) -> tuple[FileText, ...]:
     url = constraints.as_uri() if kept else None
     pinned = constraints.with_name("conda-meta") / "pinned"
     found = [
-        _file(constraints, lambda _: text),
-        _file(settings, lambda old: _settings(settings, old, url)),
+        FileText(path=str(constraints), old=_text(constraints), new=text),
+        _file(settings, _settings, url),
     ]
     if is_folder(pinned.parent):
-        found.append(_file(pinned, lambda old: _with_block(pinned, old, _pins(facts, kept))))
+        found.append(_file(pinned, _with_block, _pins(facts, kept)))
     for base in _applications(constraints):
-        found += [
-            _file(file, partial(_with_block, file, lines=_names(kept)))
-            for file in _blacklists(base)
-        ]
+        found += [_file(file, _with_block, _names(kept)) for file in _blacklists(base)]
         if _may_have_settings_of_uv(base):
-            found.append(
-                _file(base / "uv.toml", partial(_settings_of_uv, base / "uv.toml", wanted))
-            )
+            found.append(_file(base / "uv.toml", _settings_of_uv, wanted))
     return tuple(found)
 
 
@@ -117,9 +111,9 @@ def apply_keep(change: KeepSet, context: ApplyContext) -> None:
             context.journal.write(path, file.new.encode("latin-1"))
 
 
-def _file(path: Path, change: Callable[[str], str | None]) -> FileText:
+def _file(path: Path, change: Callable[[Path, str, T], str | None], given: T) -> FileText:
     old = _text(path)
-    new = change(old or "")
+    new = change(path, old or "", given)
     return FileText(path=str(path), old=old, new=old if new == (old or "") else new)
 
 
@@ -132,69 +126,60 @@ def _text(path: Path) -> str | None:
 
 
 def _settings(path: Path, old: str, url: str | None) -> str | None:
-    """pip's settings without the guard's line, then with it, below the value that is there."""
+    """pip's settings without the guard's block, then with it, below the value that is there."""
+    text = _without_block(path, old)
+    if url is None:
+        return text or (None if old else "")
     try:
-        before = _options(old)
+        before = _options(text)
     except Error as error:
         raise CannotRemedyError(
             f"{path} cannot be read, by pip neither: {' '.join(str(error).split())}",
             "Repair or rename that file.",
         ) from None
-    given = before.get("install", {}).get("constraint")
-    if url in (given or "").split():
-        return old
-    text = old
-    if f"/{CONSTRAINTS}" in old:
-        text = _EMPTY_KEY.sub("", _OURS.sub("", old))
-        text = _EMPTY_SECTION.sub("", text) if _MARK in old else text
     # a value in [install] replaces that of [global]
-    general = before.get("global", {}).get("constraint", "").split()
-    own = [each for each in (given or "").split() if not each.endswith(f"/{CONSTRAINTS}")]
-    wanted = own
-    if url is not None:
-        text = _with_line(text, url, general)
-        wanted = [*(general if given is None else own), url]
-    found: dict[str, dict[str, str]] = {}
+    general = before.get("global", {}).get("constraint", [])
+    install = before.get("install", {})
+    wanted = sorted([*install.get("constraint", general), url])
+    new = _with_constraint(text, url, general)
+    found: dict[str, dict[str, list[str]]] = {}
     with contextlib.suppress(Error):
-        found = _options(text)
-    held = found.get("install", {}).get("constraint", "").split()
-    if sorted(held) != sorted(wanted) or _without(found) != _without(before):
+        found = _options(new)
+    if found != {**before, "install": {**install, "constraint": wanted}}:
         raise CannotRemedyError(
             f"{path} is written in a way that tritonwin cannot edit",
             f"Edit its section [install] by hand: constraint = {' '.join(wanted)}",
         )
-    return text if text.strip() or text == old else None
+    return new
 
 
-def _options(text: str) -> dict[str, dict[str, str]]:
-    """The options as pip reads them. Raises configparser.Error."""
+def _options(text: str) -> dict[str, dict[str, list[str]]]:
+    """The sorted words of the options, as pip reads them. Raises configparser.Error."""
     parser = RawConfigParser()
     parser.read_file(io.StringIO(text, newline=None))
     names = (*parser.sections(), parser.default_section)
-    return {n: {k.removeprefix("--"): v for k, v in parser[n].items()} for n in names}
-
-
-def _without(options: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """The sections that are not empty, without the constraints that every installation takes."""
-    kept = {
-        section: {k: v for k, v in values.items() if (section, k) != ("install", "constraint")}
-        for section, values in options.items()
+    return {
+        name: {key.removeprefix("--"): sorted(v.split()) for key, v in parser[name].items()}
+        for name in names
     }
-    return {section: values for section, values in kept.items() if values}
 
 
-def _with_line(text: str, url: str, general: Sequence[str]) -> str:
-    end = "\r\n" if "\r\n" in text else "\n"
-    text += end if text and not text.endswith("\n") else ""
-    added = end.join([" ".join(["constraint =", *general]), f"    {url}", ""])
+def _with_constraint(text: str, url: str, general: Sequence[str]) -> str:
+    added = [" ".join(["constraint =", *general]), f"    {url}"]
     header = _INSTALL.search(text)
     if header is None:
-        return f"{text}{_HEAD}{end}[install]{end}{added}"
-    following = _SECTION.search(text, header.end())
-    key = _KEY.search(text, header.end(), following.start() if following else len(text))
-    if key is None:
-        return text[: header.end()] + added + text[header.end() :]
-    return f"{text[: key.end()]}{key[1]}    {url}{end}{text[key.end() :]}"
+        return _block(["[install]", *added]) + text
+    at = header.end()
+    following = _SECTION.search(text, at)
+    key = _KEY.search(text, at, following.start() if following else len(text))
+    if key is not None:
+        at, added = key.end(), [f"{key[1]}    {url}"]
+    end = "" if text[:at].endswith("\n") else "\n"
+    return text[:at] + end + _block(added) + text[at:]
+
+
+def _block(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in (_HEAD, *lines, _END))
 
 
 def _without_block(path: Path, old: str) -> str:
@@ -207,13 +192,10 @@ def _without_block(path: Path, old: str) -> str:
     return text
 
 
-def _with_block(path: Path, old: str, lines: Sequence[str], *, first: bool = False) -> str | None:
-    """A file of lines without the guard's block, then with it at the end, or at the beginning."""
+def _with_block(path: Path, old: str, lines: Sequence[str]) -> str | None:
+    """A file of lines without the guard's block, then with it at the beginning."""
     text = _without_block(path, old)
-    block = "".join(f"{line}\n" for line in (_HEAD, *lines, _END)) if lines else ""
-    if block and not first and text and not text.endswith("\n"):
-        text += "\n"
-    return (block + text if first else text + block) or (None if old else "")
+    return (_block(lines) + text if lines else text) or (None if old else "")
 
 
 def _names(kept: Mapping[str, str]) -> list[str]:
@@ -233,12 +215,12 @@ def _pins(facts: Facts, kept: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _settings_of_uv(path: Path, wanted: Sequence[str], old: str) -> str | None:
+def _settings_of_uv(path: Path, old: str, wanted: Sequence[str]) -> str | None:
     """uv's settings with the constraints; as they are where they hold others, which cannot join."""
     if _has_its_own(path, old):
         return old
     lines = [f"{_UV_KEY} = [", *(f'    "{each}",' for each in wanted), "]"] if wanted else []
-    return _with_block(path, old, lines, first=True)
+    return _with_block(path, old, lines)
 
 
 def _has_its_own(path: Path, text: str) -> bool:

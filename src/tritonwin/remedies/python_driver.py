@@ -15,15 +15,7 @@ from tritonwin.facts.records import Interpreter
 from tritonwin.problems import checks
 from tritonwin.problems.records import Problem
 from tritonwin.remedies.context import ApplyContext, PlanContext
-from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, SwitchDriver
-
-# a kernel is compiled without the driver
-UNTOUCHED = frozenset({"compile-cubin", "compile-hsaco"})
-
-
-def is_all_of(plan: Plan) -> bool:
-    """The plan changes nothing but the driver."""
-    return all(isinstance(change, SwitchDriver) for change in plan.changes)
+from tritonwin.remedies.plan import CannotRemedyError, Change, SwitchDriver
 
 
 @cache

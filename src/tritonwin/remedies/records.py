@@ -47,14 +47,6 @@ class PlanEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgreedEvent:
-    """A question that was answered with yes."""
-
-    event: Literal["agreed"] = "agreed"
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class ProofEvent:
     """The rungs of a proof, as they ended."""
 
@@ -64,7 +56,7 @@ class ProofEvent:
 
 GuardState = Literal["on", "off", "switched-on", "switched-off", "unchanged"]
 
-Event: TypeAlias = StepEvent | ProgressEvent | ChoiceEvent | PlanEvent | AgreedEvent | ProofEvent
+Event: TypeAlias = StepEvent | ProgressEvent | ChoiceEvent | PlanEvent | ProofEvent
 
 
 @dataclass(frozen=True, kw_only=True)

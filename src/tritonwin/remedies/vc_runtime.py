@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from tritonwin.facts.dlls.loading import NAMES
 from tritonwin.facts.dlls.pe import read_pe
@@ -11,8 +10,6 @@ from tritonwin.facts.records import RuntimeDll
 from tritonwin.problems.checks.python_files import MUTEX_BREAK
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import CannotRemedyError, CopyRuntime
-from tritonwin.support import addresses
-from tritonwin.support.archives import DAMAGE, ArchiveError, opened
 from tritonwin.support.links import WheelLink
 from tritonwin.support.sources import find
 from tritonwin.support.versions import older, parse
@@ -20,7 +17,6 @@ from tritonwin.support.wheel_choice import FileSource
 from tritonwin.support.wheels import WheelNameError
 
 WHEEL = "msvc-runtime"
-_LARGEST_DLL = 16 * 2**20  # bytes; they have less than one MiB
 _FIRST = "msvcp140.dll"  # the one whose age shows: libtriton needs it
 
 
@@ -80,44 +76,17 @@ def _fits(link: WheelLink) -> bool:
 
 
 def apply_runtime(change: CopyRuntime, context: ApplyContext) -> None:
-    source = change.sources[0]
-    path = addresses.local_path(source.location)
-    if path is None:
-        path = context.scratch / "runtime.whl"
-        context.fetch(source, path)
-    if path.is_dir():
-        contents = {n: (path / n).read_bytes() for n in NAMES if (path / n).is_file()}
-    else:
-        contents = _in_wheel(path)
-    folder = Path(change.folder)
-    for name, content in contents.items():
-        there = folder / name
-        if name == _FIRST or not there.is_file() or _is_newer(content, there, context):
-            context.journal.write(there, content)
+    root, folder = context.content(change.sources[0]), Path(change.folder)
+    named = str(root) == change.sources[0].location  # System32 itself, with thousands of files
+    found = {path.name.lower(): path for path in (root.iterdir() if named else root.rglob("*"))}
+    for name in (each for each in NAMES if each in found):
+        new, there = found[name], folder / name
+        if name == _FIRST or not there.is_file() or _is_newer(new, there):
+            context.journal.write(there, new.read_bytes())
 
 
-def _is_newer(content: bytes, there: Path, context: ApplyContext) -> bool:
-    staged = context.scratch / "candidate.dll"
-    staged.write_bytes(content)
-    new, old = (read_pe(p, version=True) for p in (staged, there))
+def _is_newer(path: Path, there: Path) -> bool:
+    new, old = (read_pe(p, version=True) for p in (path, there))
     if new is None or new.file_version is None:
         return False
     return old is None or old.file_version is None or older(old.file_version, new.file_version)
-
-
-def _in_wheel(wheel: Path) -> dict[str, bytes]:
-    try:
-        with zipfile.ZipFile(wheel) as files:
-            named = {PurePosixPath(m).name.lower(): m for m in files.namelist()}
-            found = {}
-            for name in (each for each in NAMES if each in named):
-                member = files.getinfo(named[name])
-                if member.file_size > _LARGEST_DLL:
-                    raise ValueError(f"{name} is too large: {member.file_size:,} bytes")
-                with opened(files, member) as stream:
-                    found[name] = stream.read()
-            return found
-    except (OSError, *DAMAGE) as error:
-        raise ArchiveError(
-            f"{wheel} cannot be read: {error}", "Fetch it again, or name another file."
-        ) from None
