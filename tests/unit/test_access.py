@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from tritonwin.system.access import can_write, nearest_existing, write_obstacle
+from tritonwin.system.access import can_write, hold, nearest_existing, write_obstacle
 
 
 def test_a_folder_that_can_be_written(tmp_path: Path) -> None:
@@ -49,3 +50,20 @@ def test_a_drive_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "stat", absent)
     assert can_write(Path("Q:/cache")) is None
     assert write_obstacle(Path("Q:/cache")) is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="what is held there cannot be deleted")
+def test_a_file_that_is_deleted_at_this_moment_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    file = tmp_path / "file"
+    lock = fcntl.flock
+
+    def deleted_first(descriptor: int, how: int) -> None:
+        file.unlink()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", deleted_first)
+    assert hold(file) is None

@@ -20,6 +20,7 @@ from list_server import CERTIFICATE, ListServer, Reply, list_server
 from tritonwin.support import addresses, download
 from tritonwin.support.addresses import DownloadError
 from tritonwin.support.download import NotFoundError
+from tritonwin.system import scratch
 
 CONTENT = b"wheel " * 1000
 SHA = hashlib.sha256(CONTENT).hexdigest()
@@ -90,7 +91,9 @@ download.fetch(url, Path(to), sha256=sha256, progress=came)
 """
 
 
-def test_what_a_killed_one_left_is_taken_away_by_the_next(address: str, tmp_path: Path) -> None:
+def test_what_a_killed_one_left_is_taken_away_by_a_later_one(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     to = tmp_path / "f"
     words = [sys.executable, "-c", FETCHES, f"{address}/ok", str(to), SHA]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
@@ -98,6 +101,7 @@ def test_what_a_killed_one_left_is_taken_away_by_the_next(address: str, tmp_path
         assert process.stdout.readline()
         process.kill()
     assert list(tmp_path.iterdir())
+    monkeypatch.setattr(scratch, "_OLD", 0)
     download.fetch(f"{address}/ok", tmp_path / "g", sha256=SHA)
     assert [p.name for p in tmp_path.iterdir()] == ["g"]
 

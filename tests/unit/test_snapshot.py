@@ -182,7 +182,7 @@ BAD: dict[str, tuple[bytes, str]] = {
         _text(lambda tree: tree["facts"]["system"].update(os=3)).encode(),
         "snapshot.facts.system.os: expected one of",
     ),
-    "not a number": (b'{"schema": NaN}', "NaN is not a number"),
+    "not a number": (b'{"schema": NaN}', "not a finite number: NaN"),
     "latin-1": ('{"schema": "ü"}'.encode("latin-1"), "is not text"),
     "half of utf-16": (b"\xff\xfea", "is not text"),
 }

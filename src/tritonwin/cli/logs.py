@@ -46,7 +46,7 @@ def piped_in() -> Iterator[BinaryIO]:
         piped = stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
     except OSError:  # a stream of this process
         piped = False
-    if piped and os.name != "nt":
+    if piped and sys.platform != "win32":
         os.set_blocking(stream.fileno(), True)  # whoever started us may read it otherwise
     try:
         with ctrl_c_is_not_ours() if piped else nullcontext():

@@ -57,7 +57,7 @@ def parse(text: str) -> Json:
             text,
             parse_int=_whole,
             parse_float=_finite,
-            parse_constant=_constant,
+            parse_constant=_finite,
             object_pairs_hook=_unique,
         )
     except RecursionError:
@@ -76,12 +76,8 @@ def _whole(digits: str) -> int:
 def _finite(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise DecodeError(_DOCUMENT, f"number too large: {digits[:24]}")
+        raise DecodeError(_DOCUMENT, f"not a finite number: {digits[:24]}")
     return value
-
-
-def _constant(name: str) -> Json:
-    raise DecodeError(_DOCUMENT, f"{name} is not a number that JSON knows")
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

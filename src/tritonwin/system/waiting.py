@@ -30,6 +30,14 @@ def by_the_clock(values: Callable[[], Iterator[T]], timeout: float) -> Generator
     Raises:
         GaveUpError: it did not end in time.
     """
+    deadline = time.monotonic() + timeout
+    return _from_thread(values, lambda _: time.monotonic() > deadline)
+
+
+def _from_thread(
+    values: Callable[[], Iterator[T]], give_up: Callable[[int], bool]
+) -> Generator[T, None, None]:
+    """The values of an iterator in another thread, until `give_up`, which is asked with its id."""
     came: queue.Queue[tuple[bool, Any]] = queue.Queue(4)
     left = threading.Event()
 
@@ -49,13 +57,13 @@ def by_the_clock(values: Callable[[], Iterator[T]], timeout: float) -> Generator
         except BaseException as error:  # noqa: BLE001 - raised where the values are taken
             hand_on(True, error)
 
-    threading.Thread(target=ask, daemon=True).start()
-    deadline = time.monotonic() + timeout
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
     try:
-        while (rest := deadline - time.monotonic()) > 0:
+        while not give_up(thread.ident or 0):
             # short: on Windows no Ctrl-C comes while a lock is waited for
             with contextlib.suppress(queue.Empty):
-                ended, value = came.get(timeout=min(rest, _LOOK))
+                ended, value = came.get(timeout=_LOOK)
                 if not ended:
                     yield value
                 elif value is not None:
@@ -84,25 +92,15 @@ def answered(function: Callable[[], T]) -> T:
     Raises:
         GaveUpError: Ctrl-C came to the main thread.
     """
+
+    def give_up(thread: int) -> bool:
+        return _leaving.is_set() or give_up_asking(thread, PATIENCE)
+
     while True:
-        came: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
-
-        def ask(came: queue.SimpleQueue[tuple[bool, Any]] = came) -> None:
-            try:
-                came.put((True, function()))
-            except BaseException as error:  # noqa: BLE001 - raised where the value is waited for
-                came.put((False, error))
-
-        thread = threading.Thread(target=ask, daemon=True)
-        thread.start()
-        while not give_up_asking(thread.ident or 0, PATIENCE):
-            if _leaving.is_set():
-                raise GaveUpError
-            with contextlib.suppress(queue.Empty):
-                good, value = came.get(timeout=_LOOK)
-                if good:
-                    return value  # type: ignore[no-any-return]
-                raise value
+        with contextlib.suppress(GaveUpError):
+            return next(_from_thread(lambda: iter((function(),)), give_up))
+        if _leaving.is_set():
+            raise GaveUpError
 
 
 class WaitingThreads:
