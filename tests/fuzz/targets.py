@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from hosts import fake_host
 from source_edits import edited_facts, edited_source
 
-from tritonwin.build import ninja
+from tritonwin.build import attempt
 from tritonwin.facts import distributions, snapshot
 from tritonwin.facts.dlls.pe import read_pe, read_tables
 from tritonwin.facts.dlls.tree import DllPlace, Walk
@@ -176,13 +176,13 @@ def _patched(file: str, text: str) -> None:
 def ninja_log(data: bytes) -> None:
     """The output and the log of ninja, and object files."""
     text = data.decode("utf-8", "replace")
-    outputs = ninja.read_log(text)
+    outputs = attempt.read_log(text)
     assert len({*outputs}) == len(outputs)
-    counter = ninja.Counter()
+    counter = attempt.Counter()
     for line in text.splitlines():
         counter.feed(line)
     assert counter.done >= 0
-    ninja.remove_damaged((_file("a.obj", data),))
+    attempt.remove_damaged((_file("a.obj", data),))
 
 
 def terminal(data: bytes) -> None:

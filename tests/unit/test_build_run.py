@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import write
 
-from tritonwin.build import attempt, ninja, venv
-from tritonwin.build.attempt import remaining
-from tritonwin.build.ninja import Counter
+from tritonwin.build import attempt, venv
+from tritonwin.build.attempt import Counter, remaining
 from tritonwin.build.outcome import BuildRun, BuildState, Ending
 from tritonwin.build.runner import read_plan, read_state, write_plan, write_state
 from tritonwin.build.venv import BuildEnvironmentError
@@ -106,15 +105,6 @@ def test_what_was_said_before_the_failure_counts_for_nothing(tmp_path: Path) -> 
     path.write_text(OUT_OF_MEMORY[0] + "\n" + path.read_text())
     assert not attempt.is_out_of_memory(path, 1)
     assert attempt.is_out_of_memory(path, 137)  # the command itself was killed
-
-
-def test_the_words_of_the_failed_step(tmp_path: Path) -> None:
-    failed = attempt.failed_step(log_of(tmp_path, OTHERWISE[0]))
-    assert [e.text for e in failed][1:] == [OTHERWISE[0]]
-    assert [e.where for e in failed] == ["line 4", "line 6"]
-    assert attempt.failed_step(log_of(tmp_path, OTHERWISE[0], indent="  ")) == failed
-    (tmp_path / "other.log").write_text("error: no step of ninja\n")
-    assert attempt.failed_step(tmp_path / "other.log") == ()
 
 
 def test_an_environment_that_sees_the_target(tmp_path: Path) -> None:
@@ -235,19 +225,19 @@ def test_progress_never_runs_backwards_or_past_the_end(ninjas: list[int], before
 @given(st.text(max_size=200))
 def test_any_line_can_be_fed(line: str) -> None:
     assert fed(line).done >= 0
-    assert isinstance(ninja.read_log(line), tuple)
+    assert isinstance(attempt.read_log(line), tuple)
 
 
 def test_each_step_of_a_log_counts_once() -> None:
-    assert ninja.read_log(LOG) == ("a.o", "sub/b.o")
+    assert attempt.read_log(LOG) == ("a.o", "sub/b.o")
 
 
 def test_finished_is_what_is_noted_and_there(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x/.ninja_log").write_text(LOG)
-    assert ninja.finished(tmp_path) == ()
+    assert attempt.finished(tmp_path) == ()
     (tmp_path / "x/a.o").touch()
-    assert ninja.finished(tmp_path) == (tmp_path / "x/a.o",)
+    assert attempt.finished(tmp_path) == (tmp_path / "x/a.o",)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +248,7 @@ def test_finished_is_what_is_noted_and_there(tmp_path: Path) -> None:
 def test_objects_that_the_disk_lost(tmp_path: Path, content: bytes, whole: bool) -> None:
     path = tmp_path / "a.obj"
     path.write_bytes(content)
-    assert ninja.remove_damaged([path]) == (() if whole else (path,))
+    assert attempt.remove_damaged([path]) == (() if whole else (path,))
     assert path.exists() is whole
 
 

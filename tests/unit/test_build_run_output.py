@@ -16,7 +16,7 @@ from tritonwin.output.building import Follower, duration, progress
 from tritonwin.problems.records import Evidence
 
 HALF = Progress(
-    done=12, total=73, jobs=4, seconds=300, rate=0.035, remaining=1740,
+    done=12, total=73, rate=0.035, remaining=1740,
     memory=31 * GIB, heaviest="cicc",
 )  # fmt: skip
 
@@ -38,7 +38,7 @@ def test_durations(seconds: float, text: str) -> None:
 
 def test_a_line_of_progress() -> None:
     assert progress(HALF) == "12/73 files, 2.1 a minute, 29 min left, 31.0 GiB, most of it cicc"
-    assert progress(Progress(done=0, total=None, jobs=4, seconds=0)) == "0/? files"
+    assert progress(Progress(done=0, total=None)) == "0/? files"
 
 
 def told(*events: str | Progress, terminal: bool) -> str:
@@ -133,7 +133,7 @@ def test_the_last_word_of_a_failure(printed: io.StringIO) -> None:
     outcome = BuildOutcome(
         runs=RUNS,
         log="build.log",
-        failed_step=(Evidence(text="kernel.cu(1): error: no such thing", where="line 2"),),
+        suspicious=(Evidence(text="kernel.cu(1): error: no such thing", where="line 2"),),
     )
     terminal.show(*building.of_outcome(outcome))
     text = printed.getvalue()

@@ -187,7 +187,7 @@ def test_the_build_that_was_shown_is_made_and_tells_how_far_it_is(
     def make(plan: Any, context: Any) -> Any:
         carried_out.append(plan)
         context.on_event("compiling")
-        context.on_event(Progress(done=3, total=73, jobs=8, seconds=1.0))
+        context.on_event(Progress(done=3, total=73))
         return ended(plan, context)
 
     monkeypatch.setattr(runner, "make", make)

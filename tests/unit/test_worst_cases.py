@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tritonwin.build import ninja
+from tritonwin.build import attempt
 from tritonwin.facts import distributions
 from tritonwin.facts.distributions import holds, read_requirement
 from tritonwin.facts.redaction.identity import Identity
@@ -46,10 +46,10 @@ def logs(text: str) -> None:
 
 
 def steps(text: str) -> None:
-    counter = ninja.Counter()
+    counter = attempt.Counter()
     for line in text.splitlines():
         counter.feed(line)
-    ninja.read_log(text)
+    attempt.read_log(text)
 
 
 def names(text: str) -> None:
@@ -214,7 +214,7 @@ def test_markers_without_a_meaning_do_not_hold(text: str) -> None:
 
 @pytest.mark.parametrize("number", ["9" * 400, "9" * 5000, "\u00b2"], ids=["400", "5000", "square"])
 def test_a_time_that_is_no_number(number: str) -> None:
-    assert ninja.read_log(f"{number}\t1\t0\ta.obj\tb\n0\t2\t0\tb.obj\tb\n") == ("b.obj",)
+    assert attempt.read_log(f"{number}\t1\t0\ta.obj\tb\n0\t2\t0\tb.obj\tb\n") == ("b.obj",)
 
 
 @pytest.mark.parametrize("way", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

@@ -22,7 +22,7 @@ def summary(root: Path, whole: float) -> dict[str, Any]:
     files = {Path(r[3]).name: round((int(r[1]) - int(r[0])) / 1000, 1) for r in rows}
     runs, cores = state["runs"], len(os.sched_getaffinity(0))
     wall = sum(run["seconds"] for run in runs)
-    cpu = sum(run["cpu_seconds"] or 0 for run in runs)
+    cpu = sum(files.values())  # a compiler has one thread
     peak = max(run["peak_memory"] for run in runs) / GIB
     return {
         "whole": whole,

@@ -1,34 +1,36 @@
 """One start of a build's command: watched, logged, and ended with all that it started.
 
-And of one that failed: the step that did, and whether memory was lacking.
+Its steps are counted by the output of ninja and by ninja's own log.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
-from itertools import islice, takewhile
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from tritonwin.build.ninja import Counter
 from tritonwin.build.outcome import BuildRun, Ending, Progress
-from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.problems.explain import explain_lines
-from tritonwin.problems.records import Evidence
+from tritonwin.system.files import is_file
 
 _PAUSE = 0.1  # seconds between two looks at the log
 _SAMPLE = 1.0  # seconds between two looks at the memory
 # Ids of the catalogue whose cure is fewer compilers at once.
 _OUT_OF_MEMORY = frozenset({"build-resource-limits"})
 _KILLED = 128 + 9  # how a keeper passes SIGKILL on; nobody but the system for want of memory
-_FAILED = "FAILED: "
-_MOST_LINES = 20  # of what a failed step printed; templates can print thousands
-_LONGEST = 500  # characters of a line
 _TAIL = 64 * 1024  # bytes of a log in which no step failed
+
+STATUS = "[%f/%t] "  # NINJA_STATUS, whatever the user's own says
+# pip indents what a build prints
+_STEP = re.compile(r" {0,4}\[(\d{1,7})/(\d{1,7})\] ")
+_FAILED_STEP = re.compile(r" {0,4}FAILED: ")
+_MILLISECONDS = re.compile(r"[0-9]{1,12}")
+_FIELDS = 5  # start, end (ms), modification time, output, hash of the command
 
 
 class ProcessTree(Protocol):
@@ -42,9 +44,6 @@ class ProcessTree(Protocol):
 
     def held(self) -> list[tuple[str, int]]:
         """Names and bytes of the living processes: resident on Linux, committed on Windows."""
-
-    def cpu_seconds(self) -> float | None:
-        """Processor time of all processes that have ended; None where it is not known."""
 
 
 def start(
@@ -122,8 +121,6 @@ def carry_out(
                         Progress(
                             done=counter.done,
                             total=counter.total,
-                            jobs=run.jobs,
-                            seconds=run.seconds,
                             rate=run.steps / run.seconds if run.steps and run.seconds else None,
                             remaining=remaining(counter, run.jobs, run.seconds),
                             memory=memory,
@@ -134,7 +131,7 @@ def carry_out(
             ending = "finished" if code == 0 else "failed"
         finally:
             tree.end()
-            follow(reader, ending=ending, cpu_seconds=tree.cpu_seconds())
+            follow(reader, ending=ending)
             note(run)
     return run, code
 
@@ -151,25 +148,6 @@ def remaining(counter: Counter, jobs: int, seconds: float) -> float | None:
 # --- why a run failed
 
 
-def failed_step(log: Path) -> tuple[Evidence, ...]:
-    """The output of the first failed step, without its command; empty if none failed.
-
-    A log holds what programs printed; what is taken from it goes without secrets.
-    """
-    # pip indents what a build prints
-    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines()]
-    first = next((n for n, line in enumerate(lines) if line.startswith(_FAILED)), None)
-    if first is None:
-        return ()
-    said = takewhile(
-        lambda n: not lines[n].startswith(("[", _FAILED, "ninja: ")), range(first + 2, len(lines))
-    )
-    return tuple(
-        Evidence(text=hide_secrets(lines[n][:_LONGEST]), where=f"line {n + 1}")
-        for n in [first, *islice(said, _MOST_LINES)]
-    )
-
-
 def is_out_of_memory(log: Path, code: int) -> bool:
     """True if fewer jobs would help, by the output of the first failed step.
 
@@ -178,7 +156,97 @@ def is_out_of_memory(log: Path, code: int) -> bool:
     if code == _KILLED:
         return True
     content = log.read_bytes()
-    start_of_failure = content.find(_FAILED.encode())
+    start_of_failure = content.find(b"FAILED: ")
     text = content[start_of_failure if start_of_failure >= 0 else -_TAIL :]
     found = explain_lines(text.decode("utf-8", "replace").splitlines())
     return any(_OUT_OF_MEMORY & {p.id, *p.explains} for p in found.problems)
+
+
+# --- the steps that ninja tells of
+
+
+@dataclass
+class Counter:
+    """Steps done and to do, over all runs of ninja that a build has.
+
+    ninja counts only what it still has to do, and starts at zero for every extension.
+
+    Attributes:
+        before: steps that earlier runs of the build have finished.
+        planned: steps in all, where the recipe knows.
+    """
+
+    before: int = 0
+    planned: int | None = None
+    _ended: int = 0  # steps of ninjas that have ended
+    _step: int = 0
+    _of: int = 0
+    _failures: int = 0
+
+    def feed(self, line: str) -> None:
+        """Take in a line of the build's output."""
+        if step := _STEP.match(line):
+            number, of = int(step[1]), int(step[2])
+            if number <= self._step or of != self._of:
+                self._ended += self._step
+            self._step, self._of = number, of
+        elif _FAILED_STEP.match(line):
+            self._failures += 1
+
+    @property
+    def done(self) -> int:
+        return self.before + self.done_now
+
+    @property
+    def done_now(self) -> int:
+        """Steps that this run has finished. ninja counts those that failed as well."""
+        return max(0, self._ended + self._step - self._failures)
+
+    @property
+    def total(self) -> int | None:
+        """Steps of all runs; None before anybody has said how many there are."""
+        if self._of:
+            return max(self.planned or 0, self.before + self._ended + self._of)
+        return self.planned
+
+
+def read_log(text: str) -> tuple[str, ...]:
+    """The outputs in a `.ninja_log` of version 5 to 7, each once; other lines are skipped.
+
+    ninja itself takes a step for finished if, and only if, it stands here.
+    """
+    rows = (line.split("\t") for line in text.splitlines())
+    return tuple(
+        dict.fromkeys(
+            fields[3]
+            for fields in rows
+            if len(fields) == _FIELDS and all(map(_MILLISECONDS.fullmatch, fields[:2]))
+        )
+    )
+
+
+def finished(folder: Path) -> tuple[Path, ...]:
+    """Every output below a folder that ninja has finished and that is still there."""
+    return tuple(
+        log.parent / output
+        for log in sorted(folder.rglob(".ninja_log"))
+        if is_file(log)
+        for output in read_log(log.read_text("utf-8", "replace"))
+        if is_file(log.parent / output)
+    )
+
+
+def remove_damaged(outputs: Iterable[Path]) -> tuple[Path, ...]:
+    """Remove outputs that are empty or begin with zeros, so that ninja makes them again.
+
+    ninja's word that it finished one can reach the disk before the file does: a machine that loses
+    its power then leaves such a file, which looks finished.
+    """
+    damaged = []
+    for path in outputs:
+        with path.open("rb") as stream:
+            head = stream.read(64)
+        if not head.strip(b"\0"):
+            path.unlink(missing_ok=True)
+            damaged.append(path)
+    return tuple(damaged)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Literal
 
-from tritonwin.build import ninja
+from tritonwin.build.attempt import STATUS
 from tritonwin.build.plan import BuildPlan, Layout, Toolkit
 from tritonwin.build.source import GIT_VARIABLES
 from tritonwin.errors import UserError
@@ -106,7 +106,7 @@ def command(plan: BuildPlan, host: Host, scripts: Sequence[Path | str] = ()) -> 
             "SOURCE_DATE_EPOCH": host.env.get("SOURCE_DATE_EPOCH") or _EPOCH,
             **checked(plan.environment),
             **temp,
-            "NINJA_STATUS": ninja.STATUS,
+            "NINJA_STATUS": STATUS,
             "PYTHONUNBUFFERED": "1",
         },
         path=(*map(str, scripts), *plan.path),

@@ -14,13 +14,11 @@ if sys.platform != "win32":
 
 from ctypes import wintypes
 
-_BASIC_ACCOUNTING = 1  # JOBOBJECTINFOCLASS of winnt.h
-_PROCESS_IDS = 3
+_PROCESS_IDS = 3  # JOBOBJECTINFOCLASS of winnt.h
 _EXTENDED_LIMITS = 9
 _KILL_ON_CLOSE = 0x2000
 _SUSPENDED_GROUP_NO_WINDOW = 0x4 | 0x200 | 0x08000000
 _MOST_PROCESSES = 4096
-_TICKS = 1e7  # FILETIME, a second
 _LAST_WORDS = 10.0
 _QUERY_AND_READ = 0x1000 | 0x10
 
@@ -65,17 +63,6 @@ class _ExtendedLimits(ctypes.Structure):
         ("basic", _BasicLimits),
         ("io", ctypes.c_uint64 * 6),
         ("memory", ctypes.c_size_t * 4),
-    )
-
-
-class _Accounting(ctypes.Structure):
-    """JOBOBJECT_BASIC_ACCOUNTING_INFORMATION."""
-
-    _fields_ = (
-        ("user", ctypes.c_int64),
-        ("kernel", ctypes.c_int64),
-        ("in_this_period", ctypes.c_int64 * 2),
-        ("page_faults_and_processes", _DWORD * 4),
     )
 
 
@@ -142,7 +129,6 @@ class JobTree:
         if self._job is not None:
             _kernel32.TerminateJobObject(self._job, 1)
             self._process.wait(_LAST_WORDS)
-            self._cpu = self.cpu_seconds()
             _kernel32.CloseHandle(self._job)
             self._job = None
 
@@ -161,14 +147,6 @@ class JobTree:
             # one of the two is zero: the first in Wine, the second in Windows 7
             found.append((Path(name.value).stem.lower(), counters.private or counters.page_file))
         return found
-
-    def cpu_seconds(self) -> float | None:
-        if self._job is None:
-            return self._cpu
-        spent = _Accounting()
-        if not self._ask(_BASIC_ACCOUNTING, spent):
-            return None
-        return float(spent.user + spent.kernel) / _TICKS or None  # Wine does not count it
 
     def _ask(self, kind: int, into: ctypes.Structure) -> bool:
         if self._job is None:

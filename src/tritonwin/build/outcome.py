@@ -21,7 +21,6 @@ class Progress:
     Attributes:
         done: finished compile and link steps, those of earlier runs included.
         total: of all; None until the builder has said it.
-        seconds: since this run started.
         rate: steps a second in this run; None until one is done.
         remaining: seconds, by the rate so far; None until there is one.
         memory: of the process tree now, in bytes.
@@ -30,8 +29,6 @@ class Progress:
 
     done: int
     total: int | None
-    jobs: int
-    seconds: float
     rate: float | None = None
     remaining: float | None = None
     memory: int | None = None
@@ -49,7 +46,6 @@ class BuildRun:
     Attributes:
         steps: compile and link steps that it finished.
         total: steps of all runs together, where that became known.
-        cpu_seconds: of all its processes; None where the system does not say.
         peak_memory: of all its processes at once, in bytes, as sampled.
         log: the name of its log in the build folder.
     """
@@ -57,7 +53,6 @@ class BuildRun:
     jobs: int
     ending: Ending = "running"
     seconds: float = 0.0
-    cpu_seconds: float | None = None
     peak_memory: int = 0
     steps: int = 0
     total: int | None = None
@@ -138,7 +133,7 @@ class BuildOutcome:
         wheel: None: the build failed.
         info: the file beside the wheel.
         problems: what the log of a failure shows.
-        failed_step: the output of the first step that failed, or other lines to look at.
+        suspicious: lines of the log to look at, where it shows no known problem.
     """
 
     runs: tuple[BuildRun, ...] = ()
@@ -147,7 +142,7 @@ class BuildOutcome:
     proof: WheelProof | None = None
     info: str | None = None
     problems: tuple[Problem, ...] = ()
-    failed_step: tuple[Evidence, ...] = ()
+    suspicious: tuple[Evidence, ...] = ()
 
     @property
     def proven(self) -> bool:

@@ -13,9 +13,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tritonwin.build import attempt, ninja, source, toolkit, venv, wheel
+from tritonwin.build import attempt, source, toolkit, venv, wheel
 from tritonwin.build.command import command, inherited
-from tritonwin.build.ninja import Counter
 from tritonwin.build.outcome import BuildOutcome, BuildRun, BuildState
 from tritonwin.build.plan import BuildPlan
 from tritonwin.build.source import BuildContext, is_project
@@ -65,8 +64,7 @@ def build(plan: BuildPlan, context: BuildContext, *, resume: bool = False) -> Bu
             return replace(outcome, wheel=str(_wheel(plan, log)))
         with log.open("rb") as stream:
             found = explain_stream(stream, context.facts)
-        step = attempt.failed_step(log) or found.suspicious
-        return replace(outcome, problems=found.problems, failed_step=step)
+        return replace(outcome, problems=found.problems, suspicious=found.suspicious)
 
 
 @contextmanager
@@ -89,7 +87,7 @@ def _begin(plan: BuildPlan) -> None:
     layout = plan.layout
     runs = read_state(plan).runs
     if runs and runs[-1].ending != "finished":
-        done = len(ninja.finished(layout.source))
+        done = len(attempt.finished(layout.source))
         if done:
             raise UserError(
                 f"{layout.root} holds an unfinished build, {done} steps of which are done",
@@ -144,13 +142,13 @@ def _compile(
         # what an interrupted run may have left and a new one would trust
         for path in paths_in(layout.dist, "*.whl"):
             path.unlink()
-        for path in ninja.remove_damaged(ninja.finished(layout.source)):
+        for path in attempt.remove_damaged(attempt.finished(layout.source)):
             context.on_event(f"{path.name} is cut short: compiled again")
         start = command(plan.with_jobs(jobs), context.host, scripts)
         log = layout.root / f"build-{len(earlier.runs) + 1}.log"
         totals = (run.total for run in reversed(earlier.runs) if run.total)
-        counter = Counter(
-            before=len(ninja.finished(layout.source)),
+        counter = attempt.Counter(
+            before=len(attempt.finished(layout.source)),
             planned=plan.compile_steps or next(totals, None),
         )
         context.on_event(f"compiling with {jobs} jobs; log: {log}")

@@ -12,7 +12,6 @@ import contextlib
 import ctypes
 import os
 import re
-import resource
 import select
 import signal
 import subprocess
@@ -26,7 +25,6 @@ if sys.platform == "win32":
     raise ImportError("Windows has jobs for this")
 
 _PROC = Path("/proc")
-_PATIENCE = 3.0  # seconds for ninja to take away what is half-written
 _PAUSE = 0.02
 _SESSION = 3  # fields of /proc/PID/stat behind the name: state, parent, group, session
 _PARENT = 1
@@ -50,28 +48,12 @@ def members(session: int) -> Iterator[int]:
 
 
 def end_session(session: int) -> None:
-    """End every process of a session but its leader: asked first, killed after _PATIENCE."""
-    deadline = time.monotonic() + _PATIENCE
-    asked: set[int] = set()
+    """Kill every process of a session but its leader; ninja compiles again what is half-written."""
     while left := set(members(session)):
-        patient = time.monotonic() < deadline
-        for pid in left - asked if patient else left:
+        for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGTERM if patient else signal.SIGKILL)
-        asked |= left
+                os.kill(pid, signal.SIGKILL)
         time.sleep(_PAUSE)
-
-
-def _collect() -> None:
-    """Wait for the children that were ended: only then does their processor time count.
-
-    One with many threads takes a moment from its end until it can be waited for.
-    """
-    deadline = time.monotonic() + _PATIENCE
-    with contextlib.suppress(ChildProcessError):
-        while time.monotonic() < deadline:
-            if not os.waitpid(-1, os.WNOHANG)[0]:
-                time.sleep(_PAUSE)
 
 
 def _prctl(option: int, value: int) -> None:
@@ -99,7 +81,6 @@ def main(command: list[str]) -> int:
         if told:
             break
     end_session(os.getpid())
-    _collect()
     code = -signal.SIGTERM if code is None else code
     return code if code >= 0 else 128 - code
 
@@ -116,7 +97,6 @@ class SessionTree:
         log: IO[bytes],
         program: str,
     ) -> None:
-        self._before = _spent()
         self._leader = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", program, *command],
             stdin=subprocess.PIPE,
@@ -148,14 +128,6 @@ class SessionTree:
                 name = (_PROC / str(pid) / "comm").read_text("utf-8", "replace").strip()
                 found.append((re.sub(r"[\d.]+$", "", name), pages * _PAGE))
         return found
-
-    def cpu_seconds(self) -> float | None:
-        return _spent() - self._before
-
-
-def _spent() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ def _failure(outcome: BuildOutcome) -> Iterator[Block]:
     yield from map(section, outcome.problems)
     if not outcome.problems:
         yield line("Its log shows no problem that tritonwin knows. Look at these lines first:")
-        yield from (line(f"{item.where}: {item.text}", indent=4) for item in outcome.failed_step)
+        yield from (line(f"{item.where}: {item.text}", indent=4) for item in outcome.suspicious)
     yield TextLine()
     yield line(f"log: {outcome.log}")
     if done := sum(run.steps for run in outcome.runs):
