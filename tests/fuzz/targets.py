@@ -23,7 +23,7 @@ from source_edits import edited_facts, edited_source
 
 from tritonwin.build import attempt
 from tritonwin.facts import distributions, snapshot
-from tritonwin.facts.dlls.pe import read_pe, read_tables
+from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.dlls.tree import DllPlace, Walk
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.identity import Identity
@@ -62,8 +62,7 @@ def log(data: bytes) -> None:
 def pe(data: bytes) -> None:
     """DLLs: headers, tables, the tree of what would load."""
     path = _file("fuzzed.dll", data)
-    read_pe(path, version=True)
-    read_tables(path)
+    read_pe(path, version=True, functions=True)
     tree = Walk(places=[DllPlace(folder=path.parent, kind="file")]).tree(path)
     assert tree.loads is (tree.modules[0].state == "found" and not list(tree.faults()))
 

@@ -256,7 +256,7 @@ def test_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_file_whose_lists_are_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     damaged = bytearray(pe_file("a.dll"))
     at = damaged.index(b"a.dll\0")
-    damaged[at:] = b"x" * (len(damaged) - at)
+    damaged[at:] = b"\xff" * (len(damaged) - at)
     file = tmp_path / "bad.dll"
     file.write_bytes(damaged)
     status, out, _ = command(capsys, file)

@@ -1,20 +1,22 @@
 from __future__ import annotations
 
 import os
+import random
+import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pe_files import pe_file
 from pe_version import versioned
+from trees import write
 
-from tritonwin.facts.dlls.pe import PeImage, is_api_set, read_pe
+from tritonwin.facts.dlls.pe import Import, PeImage, is_api_set, read_pe
+from tritonwin.facts.dlls.tree import Walk
 
 
-def image_of(path: Path, content: bytes, *, version: bool = False) -> PeImage:
+def image_of(path: Path, content: bytes, **wanted: bool) -> PeImage:
     path.write_bytes(content)
-    image = read_pe(path, version=version)
+    image = read_pe(path, **wanted)
     assert image is not None
     return image
 
@@ -55,7 +57,7 @@ def test_other_machines(tmp_path: Path, machine: int, name: str) -> None:
 def test_bad_files_are_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "bad.dll"
     path.write_bytes(content)
-    assert read_pe(path, version=True) is None
+    assert read_pe(path, version=True, functions=True) is None
 
 
 def test_what_is_no_file_is_none(tmp_path: Path) -> None:
@@ -69,21 +71,91 @@ def test_a_pipe_does_not_block(tmp_path: Path) -> None:
     assert read_pe(tmp_path / "pipe.dll") is None
 
 
-@settings(deadline=None)  # the first call imports tables of pefile
-@given(at=st.integers(0, 1500), junk=st.binary(min_size=1, max_size=64), cut=st.integers(0, 4000))
-def test_damaged_files_never_raise(
-    tmp_path_factory: pytest.TempPathFactory, at: int, junk: bytes, cut: int
-) -> None:
-    data = bytearray(versioned(pe_file("KERNEL32.dll", "python312.dll"), "1.2.3.4"))
-    data[at : at + len(junk)] = junk
-    path = tmp_path_factory.getbasetemp() / "fuzzed.dll"
-    path.write_bytes(bytes(data[: len(data) - cut]))
-    read_pe(path, version=True)
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("API-MS-Win-core-path-l1-1-0.dll", True), ("ext-ms-win-x.dll", True), ("a.dll", False)],
 )
 def test_api_sets(name: str, expected: bool) -> None:
     assert is_api_set(name) is expected
+
+
+def test_names_numbers_and_delayed_imports(tmp_path: Path) -> None:
+    data = pe_file(
+        functions={"KERNEL32.dll": ["CreateFileW", 7], "c10.dll": ["??0Error@c10@@QEAA@XZ"]},
+        delayed={"ole32.dll": ["CoInitialize"]},
+        exports=["PyInit_a", "DllMain"],
+        first=5,
+    )
+    found = image_of(tmp_path / "a.dll", data, functions=True)
+    assert found.functions == (
+        Import(dll="KERNEL32.dll", functions=("CreateFileW", 7)),
+        Import(dll="c10.dll", functions=("??0Error@c10@@QEAA@XZ",)),
+        Import(dll="ole32.dll", functions=("CoInitialize",), delayed=True),
+    )
+    assert found.exports == {"PyInit_a", "DllMain", 5, 6}
+
+
+def test_more_functions_than_pefile_reads_by_default(tmp_path: Path) -> None:
+    names = [f"f{n}" for n in range(20_000)]
+    content = pe_file("a.dll", functions={"big.dll": names}, exports=names)
+    found = image_of(tmp_path / "a.dll", content, functions=True)
+    assert found.functions[1].functions == tuple(names)
+    assert {n for n in found.exports if isinstance(n, str)} == set(names)
+
+
+SEED = versioned(
+    pe_file(
+        "python312.dll",
+        functions={"msvcp140.dll": ["??0_Lockit@std@@QEAA@H@Z", 3]},
+        delayed={"ole32.dll": ["CoInitialize"]},
+        exports=["PyInit_a", "b"],
+    ),
+    "14.40.33807.0",
+)
+
+
+def mutated(rng: random.Random) -> bytes:
+    """The seed with bytes changed, mostly in headers and tables, or cut short, or repeated."""
+    data = bytearray(SEED)
+    for _ in range(rng.choice((1, 1, 2, 4, 16))):
+        at = rng.randrange(len(data) or 1)
+        at = at if rng.random() < 0.3 else rng.randrange(64, 1000) % (len(data) or 1)
+        kind = rng.randrange(4)
+        if kind == 0:
+            data[at : at + 1] = rng.randbytes(1)
+        elif kind == 1:
+            value = rng.choice(
+                (0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, len(data), 0x1000, 0xFFFF)
+            )
+            data[at : at + 4] = value.to_bytes(4, "little")
+        elif kind == 2:
+            data[at : at + rng.randrange(1, 64)] = rng.randbytes(rng.randrange(1, 64))
+        else:
+            del data[rng.randrange(min(64, len(data)), len(data) + 1) :]
+            data += bytes(rng.randrange(64))
+    return bytes(data)
+
+
+def walk_mutations(folder: Path, count: int, seed: int) -> float:
+    """The longest walk of one mutated file, in seconds of the processor; what is raised ends it."""
+    rng = random.Random(seed)
+    longest = 0.0
+    path = folder / "mutated.pyd"
+    for _ in range(count):
+        path.write_bytes(mutated(rng))
+        start = time.process_time()
+        walk = Walk((), None)
+        if walk.tree(path).modules:
+            longest = max(longest, time.process_time() - start)
+    return longest
+
+
+def test_mutated_files_neither_crash_nor_hang(tmp_path: Path) -> None:
+    write(tmp_path, {"msvcp140.dll": SEED})
+    assert walk_mutations(tmp_path, 60, seed=1) < 5
+
+
+@pytest.mark.full
+def test_a_hundred_thousand_mutated_files(tmp_path: Path) -> None:
+    write(tmp_path, {"msvcp140.dll": SEED})
+    assert walk_mutations(tmp_path, 100_000, seed=int(os.environ.get("FUZZ_SEED", "2"))) < 5

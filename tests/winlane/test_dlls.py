@@ -13,7 +13,7 @@ from pe_files import pe_file
 from winlane import Environment, Machine
 
 from tritonwin.facts.dlls.loading import dll_tree
-from tritonwin.facts.dlls.pe import read_tables
+from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.dlls.tree import SYSTEM_DLLS, faults
 from tritonwin.system.host import Host
 
@@ -99,11 +99,11 @@ def test_tables_of_real_extensions_are_those_of_objdump(machine: Machine, name: 
         [objdump, "-p", file], capture_output=True, text=True, check=True, timeout=120,
         env=machine.lane.wine.unix_environment(machine.lane.prefix.path),
     ).stdout  # fmt: skip
-    tables = read_tables(file)
-    assert tables is not None
-    ordinary = {i.dll: set(i.functions) for i in tables.imports if not i.delayed}
+    image = read_pe(file, functions=True)
+    assert image is not None
+    ordinary = {i.dll: set(i.functions) for i in image.functions if not i.delayed}
     assert ordinary == imports_of(text)
-    names = {each for each in tables.exports if isinstance(each, str)}
+    names = {each for each in image.exports if isinstance(each, str)}
     assert names == exports_of(text)
 
 

@@ -1,9 +1,6 @@
 """Windows programs and DLLs (PE files) as data: machine, version, imports, exports.
 
-Nothing is loaded. `pefile` reads the headers, and every way in which a file can be broken becomes
-None. Functions are read here, with bounds on damaged files: `pefile` stops at 8,192 entries, and
-`torch_cpu.dll` exports more than that. Layout: Microsoft's "PE Format" reference, sections
-".edata", ".idata" and "Delay-Load Import Tables".
+Nothing is loaded. `pefile` reads them, and every way in which a file can be broken becomes None.
 """
 
 from __future__ import annotations
@@ -11,11 +8,10 @@ from __future__ import annotations
 import contextlib
 import mmap
 import struct
-from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tritonwin.system.files import is_file
 
@@ -41,7 +37,22 @@ DAMAGE = (
 
 _PE32_PLUS = 0x20B  # magic number of the optional header of 64-bit files
 # Directories of the optional header, by their fixed index.
-_IMPORT, _RESOURCE = 1, 2
+_EXPORT, _IMPORT, _RESOURCE, _DELAY_IMPORT = 0, 1, 2, 13
+# The number of an export has 16 bits; `torch_cpu.dll` has more of them than `pefile` would read.
+_MOST = 1 << 16
+_INVALID = "*invalid*"  # pefile's word for a name that is none
+_LONGEST = 255  # characters of a file's name
+
+Function = str | int  # a name, or the number of one that is imported or exported without
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """The imports from one DLL; `delayed`: at the first call, not when the file is loaded."""
+
+    dll: str
+    functions: tuple[Function, ...]
+    delayed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,21 +64,51 @@ class PeImage:
     imports: tuple[str, ...]  # DLLs needed to load it; those of the first call are left out
     file_version: str | None = None  # "14.44.35211.0", on request
     linker: str = ""  # "14.44": version of the linker that made it
+    functions: tuple[Import, ...] = ()  # on request
+    exports: frozenset[Function] = frozenset()  # on request: names, and the numbers of all
 
 
-def read_pe(path: str | Path, *, version: bool = False) -> PeImage | None:
-    """Read the headers of a file; None where it is absent, unreadable or no PE file.
+def read_pe(path: str | Path, *, version: bool = False, functions: bool = False) -> PeImage | None:
+    """Read a file; None where it is absent, unreadable or no PE file.
 
-    `version` adds the version of the resources, which costs time in large files. Functions, and the
-    DLLs of the first call, are read by `pe_tables`.
+    `version` adds the version of the resources, `functions` both tables of functions with the DLLs
+    of the first call; they cost time in large files.
     """
-    wanted = [_IMPORT, _RESOURCE] if version else [_IMPORT]
     try:
         with opened(Path(path)) as pe:
+            wanted = [_IMPORT, _RESOURCE] if version else [_IMPORT]
             pe.parse_data_directories(wanted, import_dllnames_only=True)
-            return _image(pe)
+            image = _image(pe)
+            return replace(image, **_functions(pe, image.imports)) if functions else image
     except DAMAGE:
         return None
+
+
+def _functions(pe: pefile.PE, imports: tuple[str, ...]) -> dict[str, Any]:
+    if pe.OPTIONAL_HEADER.DATA_DIRECTORY[_IMPORT].VirtualAddress and not imports:
+        raise ValueError("the table of imports is damaged")
+    pe.parse_data_directories([_EXPORT, _IMPORT, _DELAY_IMPORT])
+    found: dict[tuple[str, bool], list[Function]] = {(name, False): [] for name in imports}
+    for attribute, delayed in (("IMPORT", False), ("DELAY_IMPORT", True)):
+        for entry in getattr(pe, f"DIRECTORY_ENTRY_{attribute}", []):
+            found.setdefault((_text(entry.dll), delayed), []).extend(
+                each.ordinal if each.import_by_ordinal else _text(each.name)
+                for each in entry.imports
+            )
+    exports = getattr(pe, "DIRECTORY_ENTRY_EXPORT", None)
+    symbols = exports.symbols if exports else []
+    names = (_text(each.name) for each in symbols if each.name)
+    return {
+        "functions": tuple(
+            Import(dll=dll, functions=tuple(wanted), delayed=delayed)
+            for (dll, delayed), wanted in found.items()
+        ),
+        "exports": frozenset((*names, *(each.ordinal for each in symbols if each.address))),
+    }
+
+
+def _text(name: bytes | None) -> str:
+    return (name or b"").decode("latin-1")
 
 
 def read_beginning(data: bytes) -> PeImage | None:
@@ -104,8 +145,9 @@ def opened(path: Path) -> Iterator[pefile.PE]:
         path.open("rb") as stream,
         mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
     ):
+        pefile.MAX_IMPORT_SYMBOLS = _MOST
         try:
-            yield pefile.PE(data=data, fast_load=True)
+            yield pefile.PE(data=data, fast_load=True, max_symbol_exports=_MOST)
         except pefile.PEFormatError as error:
             raise ValueError(str(error)) from None
 
@@ -116,7 +158,9 @@ def _image(pe: pefile.PE) -> PeImage:
     fixed = getattr(pe, "VS_FIXEDFILEINFO", None)
     halves = (fixed[0].FileVersionMS, fixed[0].FileVersionLS) if fixed else ()
     numbers = ".".join(f"{half >> 16}.{half & 0xFFFF}" for half in halves)
-    names = ((entry.dll or b"").decode("ascii", "replace") for entry in imported)
+    names = [_text(entry.dll) for entry in imported]
+    if any(name == _INVALID or len(name) > _LONGEST for name in names):
+        raise ValueError("the name of a DLL is damaged")
     return PeImage(
         machine=MACHINES.get(machine, f"0x{machine:04X}"),
         bits=64 if pe.PE_TYPE == _PE32_PLUS else 32,
@@ -143,141 +187,3 @@ def _version_text(pe: pefile.PE) -> str | None:
 def is_api_set(name: str) -> bool:
     """True for a name that Windows itself maps to a system DLL; no file has it."""
     return name.lower().startswith(("api-ms-win-", "ext-ms-"))
-
-
-_EXPORT, _IMPORTS, _DELAY_IMPORT = 0, 1, 13  # directories of the optional header
-_DESCRIPTOR, _DELAY_DESCRIPTOR = struct.Struct("<IIIII"), struct.Struct("<IIIIIIII")
-_MAX_DLLS = 4096
-_MAX_FUNCTIONS = 1 << 20  # of a file: many DLLs may share one long list
-_MAX_NAME = 4096  # mangled names of templates are long
-_MAX_NAMES_SIZE = 128 * 2**20
-
-Function = str | int  # a name, or the number of one that is imported or exported without
-
-
-@dataclass(frozen=True, kw_only=True)
-class Import:
-    """The imports from one DLL; `delayed`: at the first call, not when the file is loaded."""
-
-    dll: str
-    functions: tuple[Function, ...]
-    delayed: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tables:
-    """`exports` holds names, and the numbers (ordinals) of all exports."""
-
-    imports: tuple[Import, ...]
-    exports: frozenset[Function]
-
-
-class _DamagedError(ValueError):
-    pass
-
-
-def read_tables(path: Path) -> Tables | None:
-    """Both tables of a file; None where it is absent, unreadable, damaged or no PE file."""
-    try:
-        with opened(path) as pe:
-            file = _File(pe)
-            return Tables(imports=tuple(file.imports()), exports=frozenset(file.exports()))
-    except DAMAGE:
-        return None
-
-
-class _File:
-    def __init__(self, pe: pefile.PE) -> None:
-        self._data = pe.__data__
-        self._wide = pe.PE_TYPE == _PE32_PLUS
-        self._base = pe.OPTIONAL_HEADER.ImageBase
-        self._directories = pe.OPTIONAL_HEADER.DATA_DIRECTORY
-        sections = sorted(
-            (s.VirtualAddress, s.SizeOfRawData, s.PointerToRawData) for s in pe.sections
-        )
-        self._sections = sections
-        self._starts = [start for start, _, _ in sections]
-        self._names_size = 0
-        self._imported = 0
-
-    def imports(self) -> Iterator[Import]:
-        for row in self._rows(_IMPORTS, _DESCRIPTOR):
-            names, _, _, dll, addresses = row
-            # an old linker left the table of names out; the one of addresses is the same on disk
-            yield Import(dll=self._name(dll), functions=tuple(self._thunks(names or addresses)))
-        for row in self._rows(_DELAY_IMPORT, _DELAY_DESCRIPTOR):
-            attributes, dll, _, _, names = row[:5]
-            if not attributes & 1:  # before 2002: addresses, not relative ones
-                dll, names = dll - self._base, names - self._base
-            functions = tuple(self._thunks(names))
-            yield Import(dll=self._name(dll), functions=functions, delayed=True)
-
-    def _rows(self, directory: int, layout: struct.Struct) -> Iterator[tuple[int, ...]]:
-        """The descriptors of a directory, which end with one that names no DLL."""
-        place = self._directory(directory)
-        if place == 0:
-            return
-        name = 3 if layout is _DESCRIPTOR else 1
-        for index in range(_MAX_DLLS):
-            row = layout.unpack_from(self._data, self._offset(place) + index * layout.size)
-            if row[name] == 0:
-                return
-            yield row
-        raise _DamagedError("no end of the list of DLLs")
-
-    def _thunks(self, place: int) -> Iterator[Function]:
-        size, layout = (8, "<Q") if self._wide else (4, "<I")
-        by_number = 1 << (8 * size - 1)
-        offset = self._offset(place)
-        for index in range(_MAX_FUNCTIONS - self._imported):
-            (thunk,) = struct.unpack_from(layout, self._data, offset + index * size)
-            if thunk == 0:
-                self._imported += index
-                return
-            # two bytes of hint stand before the name
-            yield thunk & 0xFFFF if thunk & by_number else self._name((thunk & 0x7FFFFFFF) + 2)
-        raise _DamagedError("no end of the list of functions")
-
-    def exports(self) -> Iterator[Function]:
-        place = self._directory(_EXPORT)
-        if place == 0:
-            return
-        row = struct.unpack_from("<IIHHIIIIIII", self._data, self._offset(place))
-        first, functions, names, addresses_at, names_at = row[5:10]
-        for count in (functions, names):
-            if count > _MAX_FUNCTIONS:
-                raise _DamagedError(f"{count} exports")
-        if functions:
-            offset = self._offset(addresses_at)
-            addresses = struct.unpack_from(f"<{functions}I", self._data, offset)
-            yield from (first + index for index, address in enumerate(addresses) if address)
-        if names:
-            places = struct.unpack_from(f"<{names}I", self._data, self._offset(names_at))
-            yield from map(self._name, places)
-
-    def _directory(self, index: int) -> int:
-        if index >= len(self._directories):
-            return 0
-        address: int = self._directories[index].VirtualAddress
-        return address
-
-    def _offset(self, address: int) -> int:
-        """The offset in the file of an address relative to the image."""
-        index = bisect_right(self._starts, address) - 1
-        if index < 0:
-            if 0 <= address < len(self._data):
-                return address  # in the headers
-            raise _DamagedError(f"address {address:#x} is in no section")
-        start, size, raw = self._sections[index]
-        if address - start >= size:
-            raise _DamagedError(f"address {address:#x} is not in the file")
-        place: int = raw + address - start
-        return place
-
-    def _name(self, address: int) -> str:
-        start = self._offset(address)
-        end = self._data.find(b"\0", start, start + _MAX_NAME)
-        self._names_size += end - start
-        if end < 0 or self._names_size > _MAX_NAMES_SIZE:
-            raise _DamagedError("a name without an end")
-        return bytes(self._data[start:end]).decode("latin-1")

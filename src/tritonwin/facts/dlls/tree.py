@@ -18,13 +18,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-from tritonwin.facts.dlls.pe import (
-    Function,
-    Tables,
-    is_api_set,
-    read_pe,
-    read_tables,
-)
+from tritonwin.facts.dlls.pe import PeImage, is_api_set, read_pe
 from tritonwin.facts.packages import search_path
 from tritonwin.facts.records import Interpreter, Torch
 from tritonwin.system.files import names_in
@@ -210,94 +204,70 @@ class Walk:
     places: Sequence[DllPlace]
     program: Path | None = None
     _listings: dict[Path, dict[str, str]] = field(default_factory=dict)
-    _tables: dict[Path, Tables | None] = field(default_factory=dict)
+    _images: dict[Path, PeImage | None] = field(default_factory=dict)
     _system_known: bool = False
 
     def tree(self, file: Path) -> DllTree:
         self._system_known = any("kernel32.dll" in self._listing(p.folder) for p in self.places)
         beside = DllPlace(folder=file.parent, kind="file")
         ordered = (beside, *(p for p in self.places if p.folder != beside.folder))
-        modules = self._walk(file, ordered, self._preloaded(file))
+        preloaded: dict[str, Module] = {}
+        if self.program is not None and self.program != file:
+            program = DllPlace(folder=self.program.parent, kind="program")
+            system = (p for p in self.places if p.kind == "system32")
+            # their imports are walked again, so that all of it is in the tree
+            preloaded = {
+                m.name.lower(): replace(m, preloaded=True, needs=())
+                for m in self._walk(self.program, (program, *system), {})[1:]
+                if m.state == "found" and not m.delayed
+            }
         return DllTree(
-            modules=tuple(modules),
+            modules=tuple(self._walk(file, ordered, preloaded)),
             searched=tuple(str(p.folder) for p in ordered),
             system_known=self._system_known,
         )
 
-    def _preloaded(self, file: Path) -> dict[str, Module]:
-        """The modules that the program has loaded before it loads the file."""
-        if self.program is None or self.program == file:
-            return {}
-        beside = DllPlace(folder=self.program.parent, kind="program")
-        system = (p for p in self.places if p.kind == "system32")
-        found = self._walk(self.program, (beside, *system), {})
-        # their imports are walked again, so that all of it is in the tree
-        return {
-            m.name.lower(): replace(m, preloaded=True, needs=())
-            for m in found[1:]
-            if m.state == "found" and not m.delayed
-        }
-
     def _walk(
         self, file: Path, places: Sequence[DllPlace], preloaded: dict[str, Module]
     ) -> list[Module]:
-        first, tables = self._read(file.name, file, "named", None)
-        machine = first.machine
-        done: dict[str, Module] = {}
-        queue = deque([(first, tables)])
-        done[file.name.lower()] = first
+        first = self._module(file.name, file, "named", None)
+        done = {file.name.lower(): first}
+        queue = deque([first])
         while queue and len(done) < _MAX_MODULES:
-            module, tables = queue.popleft()
-            for wanted in tables.imports if tables else ():
+            module = queue.popleft()
+            image = self._image(module)
+            needs = []
+            for wanted in image.functions if image else ():
                 key = wanted.dll.lower()
-                if key in done:
-                    continue
-                found, inner = self._find(wanted.dll, places, preloaded, machine)
-                done[key] = found
-                if found.state == "found" and key not in SYSTEM_DLLS:
-                    queue.append((found, inner))
-            needs = (
-                Need(
-                    dll=wanted.dll,
-                    delayed=wanted.delayed,
-                    lacking=self._lacking(wanted.functions, done.get(wanted.dll.lower())),
-                )
-                for wanted in (tables.imports if tables else ())
-            )
+                if key not in done:
+                    done[key] = preloaded.get(key) or self._find(wanted.dll, places, first.machine)
+                    if done[key].state == "found" and key not in SYSTEM_DLLS:
+                        queue.append(done[key])
+                found = self._image(done[key])
+                lacking = [f for f in wanted.functions if found and f not in found.exports]
+                shown = tuple(f"#{f}" if isinstance(f, int) else f for f in lacking)
+                needs.append(Need(dll=wanted.dll, delayed=wanted.delayed, lacking=shown))
             done[module.name.lower()] = replace(module, needs=tuple(needs))
         return _mark_delayed(list(done.values()))
 
-    def _find(
-        self,
-        name: str,
-        places: Sequence[DllPlace],
-        preloaded: dict[str, Module],
-        machine: str | None,
-    ) -> tuple[Module, Tables | None]:
+    def _find(self, name: str, places: Sequence[DllPlace], machine: str | None) -> Module:
         key = name.lower()
-        if key in preloaded:
-            known = preloaded[key]
-            return known, self._table(Path(known.path or ""))
         if is_api_set(name):  # before any folder: conda's environments hold files of these names
-            return Module(name=name, state="api-set"), None
+            return Module(name=name, state="api-set")
         for place in places:
             if key in KNOWN_DLLS and place.kind != "system32":
                 continue
             spelled = self._listing(place.folder).get(key)
             if spelled is not None:
-                return self._read(name, place.folder / spelled, place.kind, machine)
-        if not self._system_known and key in SYSTEM_DLLS:
-            return Module(name=name, state="system"), None
-        return Module(name=name, state="missing"), None
+                return self._module(name, place.folder / spelled, place.kind, machine)
+        system = not self._system_known and key in SYSTEM_DLLS
+        return Module(name=name, state="system" if system else "missing")
 
-    def _read(
-        self, name: str, path: Path, found_in: PlaceKind, machine: str | None
-    ) -> tuple[Module, Tables | None]:
-        image = read_pe(path, version=True)
-        tables = self._table(path) if image else None
-        if image is None or tables is None:
-            return Module(name=name, state="unreadable", path=str(path), found_in=found_in), None
-        module = Module(
+    def _module(self, name: str, path: Path, found_in: PlaceKind, machine: str | None) -> Module:
+        image = self._images[path] = read_pe(path, version=True, functions=True)
+        if image is None:
+            return Module(name=name, state="unreadable", path=str(path), found_in=found_in)
+        return Module(
             name=name,
             state="found" if machine in (None, image.machine) else "wrong-machine",
             path=str(path),
@@ -306,24 +276,10 @@ class Walk:
             bits=image.bits,
             machine=image.machine,
         )
-        return module, tables
 
-    def _lacking(self, wanted: Sequence[Function], found: Module | None) -> tuple[str, ...]:
-        if found is None or found.state != "found" or found.path is None:
-            return ()
-        tables = self._table(Path(found.path))
-        if tables is None:
-            return ()
-        return tuple(
-            f"#{each}" if isinstance(each, int) else each
-            for each in wanted
-            if each not in tables.exports
-        )
-
-    def _table(self, path: Path) -> Tables | None:
-        if path not in self._tables:
-            self._tables[path] = read_tables(path)
-        return self._tables[path]
+    def _image(self, module: Module) -> PeImage | None:
+        """The content of a module that was found."""
+        return self._images[Path(module.path or "")] if module.state == "found" else None
 
     def _listing(self, folder: Path) -> dict[str, str]:
         """Names as they are spelled, by lower case: Windows does not mind, other systems do."""
