@@ -18,11 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from hosts import fake_host
 from source_edits import edited_facts, edited_source
 
 from tritonwin.build import attempt
-from tritonwin.facts import distributions, snapshot
+from tritonwin.facts import snapshot
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.dlls.tree import DllPlace, Walk
 from tritonwin.facts.records import Facts
@@ -124,16 +123,6 @@ def wheel(data: bytes) -> None:
     wheel_files.content_of(path)
 
 
-def requirements(data: bytes) -> None:
-    """An application's requirements: requirements.txt, pyproject.toml."""
-    for name in ("requirements.txt", "pyproject.toml"):
-        _file(f"app/{name}", data)
-    app = _folder() / "app"
-    for line in distributions.read_requirement_lines(fake_host(app)):
-        assert line.line >= 1
-        assert "triton" in line.text.lower()
-
-
 def unpacked(data: bytes) -> None:
     """Zip and tar files, unpacked into a folder that nothing may leave."""
     place = _folder() / "inside" / "to"
@@ -212,7 +201,7 @@ TARGETS: dict[str, Target] = {
     target.__name__: target
     for target in (
         *(log, pe, snapshots, facts, wheel_name, index, wheel, patch_text, patch_edits, ninja_log),
-        *(requirements, terminal, unpacked, redaction),
+        *(terminal, unpacked, redaction),
     )
 }
 

@@ -8,7 +8,7 @@ import pytest
 from hosts import fake_host
 from trees import plant, write
 
-from tritonwin.facts.system import core_setting, git_long_paths, parse_meminfo, read_system
+from tritonwin.facts.system import git_long_paths, parse_meminfo, read_system
 from tritonwin.system import winapi
 from tritonwin.system.host import Host
 from tritonwin.system.registry import MemoryRegistry
@@ -112,21 +112,21 @@ def test_meminfo() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[core]\n\tlongpaths = true\n", "true"),
-        ("[Core]\nLongPaths=FALSE", "FALSE"),
-        ("[core]\n  longpaths\n", "true"),
-        ("[core] longpaths = yes ; why not\n", "yes"),
-        ('[core]\nlongpaths = "true"\n', "true"),
-        ("[core]\nlongpaths = false\nlongpaths = true\n", "true"),
-        ("[user]\nlongpaths = true\n", None),
-        ('[core "sub"]\nlongpaths = true\n', None),
-        ("# [core]\nlongpaths = true\n", None),
-        ("\0\xff binary", None),
+        ("[core]\n\tlongpaths = true\n", True),
+        ("[Core]\nLongPaths=FALSE", False),
+        ("[core]\n  longpaths\n", True),
+        ("[core] longpaths = yes ; why not\n", True),
+        ('[core]\nlongpaths = "true"\n', True),
+        ("[core]\nlongpaths = false\nlongpaths = true\n", True),
+        ("[user]\nlongpaths = true\n", False),
+        ('[core "sub"]\nlongpaths = true\n', False),
+        ("# [core]\nlongpaths = true\n", False),
+        ("\0\xff binary", False),
     ],
 )
-def test_git_settings(tmp_path: Path, text: str, expected: str | None) -> None:
-    write(tmp_path, {"gitconfig": text})
-    assert core_setting(tmp_path / "gitconfig", "longpaths") == expected
+def test_git_settings(tmp_path: Path, text: str, expected: bool) -> None:
+    write(tmp_path, {".gitconfig": text})
+    assert git_long_paths(fake_host(tmp_path))[0] is expected
 
 
 def test_the_users_git_settings_count_last(tmp_path: Path) -> None:

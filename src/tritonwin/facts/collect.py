@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from tritonwin import __version__
 from tritonwin.facts.caches import read_caches
-from tritonwin.facts.distributions import read_distributions, read_requirement_lines
+from tritonwin.facts.distributions import read_distributions
 from tritonwin.facts.dlls.loading import dll_search, read_extensions, read_runtime_dlls
 from tritonwin.facts.gpu import read_gpus
 from tritonwin.facts.history import read_patch_record, read_proven
@@ -125,7 +125,6 @@ def _of_machine(host: Host, guard: _Guard) -> Facts:
         variables=guard.call("variables", lambda: read_variables(host), ()),
         interpreters=guard.call("interpreters", lambda: find_interpreters(host), ()),
         windows_sdks=guard.call("windows_sdks", lambda: find_windows_sdks(host), ()),
-        requirement_lines=guard.call("requirements", lambda: read_requirement_lines(host), ()),
     )
 
 

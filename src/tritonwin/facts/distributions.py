@@ -1,32 +1,20 @@
-"""Installed distributions, their requirements, and the requirement files of an application."""
+"""Installed distributions and their requirements."""
 
 from __future__ import annotations
 
 import base64
-import fnmatch
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from tritonwin.facts.packages import knowledge, search_path
-from tritonwin.facts.records import Distribution, Interpreter, RequirementLine
-from tritonwin.system import toml
-from tritonwin.system.files import (
-    encoding_of,
-    file_size,
-    is_file,
-    is_folder,
-    names_in,
-    read_bytes,
-    read_text,
-)
-from tritonwin.system.host import Host
+from tritonwin.facts.records import Distribution, Interpreter
+from tritonwin.system.files import file_size, is_file, is_folder, names_in, read_bytes, read_text
 
 
 def read_requirement(text: str) -> Requirement | None:
@@ -173,67 +161,3 @@ def _is_cut(path: Path, recorded: str) -> bool:
         return False
     size = file_size(path)
     return size is not None and len(recorded) < 20 and size < int(recorded)
-
-
-_COMMENT = re.compile(r"(?:^|\s)#.*$")
-_OPTION = re.compile(r"\s--?[A-Za-z].*$")  # "--hash=..." after a requirement
-
-# A marker is judged for the machine that matters, whatever this one is.
-_WINDOWS = {
-    "os_name": "nt",
-    "sys_platform": "win32",
-    "platform_system": "Windows",
-    "platform_machine": "AMD64",
-    "extra": "",
-}
-
-
-def read_requirement_lines(host: Host) -> tuple[RequirementLine, ...]:
-    """Lines that name `triton` and hold on Windows, where no such wheel exists.
-
-    Looked at: `requirements*.txt` and `pyproject.toml` in the current and the application's
-    folder, and in the folders directly below their `custom_nodes`.
-    """
-    roots = [folder for folder in (host.cwd, host.app) if folder]
-    nodes = (
-        root / "custom_nodes" / name for root in roots for name in names_in(root / "custom_nodes")
-    )
-    folders = dict.fromkeys((*roots, *(node for node in nodes if is_folder(node))))
-    return tuple(line for folder in folders for line in _lines_in(folder))
-
-
-def _lines_in(folder: Path) -> Iterator[RequirementLine]:
-    for path in (folder / n for n in fnmatch.filter(names_in(folder), "requirements*.txt")):
-        for number, line in enumerate(_text(path).splitlines(), 1):
-            text = _OPTION.sub("", _COMMENT.sub("", line)).strip(" \t\\")
-            if asks_for_triton(text):
-                yield RequirementLine(path=str(path), line=number, text=text)
-    path = folder / "pyproject.toml"
-    text = _text(path)
-    for requirement in filter(asks_for_triton, _dependencies(text)):
-        number = text.count("\n", 0, max(text.find(requirement), 0)) + 1
-        yield RequirementLine(path=str(path), line=number, text=requirement)
-
-
-def asks_for_triton(requirement: str) -> bool:
-    """True if a requirement names the distribution `triton` and its marker holds on Windows."""
-    parsed = read_requirement(requirement)
-    return (
-        parsed is not None
-        and canonicalize_name(parsed.name) == "triton"
-        and holds(parsed, _WINDOWS)
-    )
-
-
-def _dependencies(text: str) -> list[str]:
-    try:
-        project: Any = toml.loads(text).get("project", {})
-    except ValueError:  # also a number of thousands of digits
-        return []
-    listed = project.get("dependencies", []) if isinstance(project, dict) else []
-    return [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
-
-
-def _text(path: Path) -> str:
-    data = read_bytes(path) or b""
-    return data.decode(encoding_of(data), "replace")

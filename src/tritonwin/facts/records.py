@@ -366,15 +366,6 @@ class Shadow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequirementLine:
-    """A line of an application's requirements file that names a relevant package."""
-
-    path: str
-    line: int
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class ImportResult:
     """The import of a module in a child of the target (`--deep`)."""
 
@@ -439,7 +430,6 @@ class Facts:
     runtime_dlls: tuple[RuntimeDll, ...] = ()
     caches: tuple[Cache, ...] = ()
     shadows: tuple[Shadow, ...] = ()
-    requirement_lines: tuple[RequirementLine, ...] = ()
     imports: tuple[ImportResult, ...] = ()
     proven: Proven | None = None
     patch: PatchRecord | None = None

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tritonwin.errors import UserError
-from tritonwin.facts.records import SCHEMA as FACTS_SCHEMA
 from tritonwin.facts.records import Facts
 from tritonwin.system.codec import DecodeError, Json, from_json, map_text, parse, to_json
 from tritonwin.system.files import encoding_of, refuse_foreign, write_text
@@ -73,68 +72,46 @@ def read(path: Path) -> Facts:
         SnapshotError: missing, unreadable, too large, cut short, not a snapshot, or of a newer
             tritonwin; the message names the file, `help` says what to do.
     """
-    tree = _document(path)
-    kind, version = _kind(tree, path)
-    if kind != "tritonwin.snapshot":
-        raise SnapshotError(
-            f"{path} is not a snapshot but a document of kind {kind}/{version}", _MAKE_ANOTHER
-        )
-    inner = tree.get("facts")
-    name = inner.get("schema") if isinstance(inner, dict) else None
-    facts = _NAME.fullmatch(name) if isinstance(name, str) else None
-    if version > 1 or (facts and int(facts[2]) > int(FACTS_SCHEMA.rpartition("/")[2])):
-        raise SnapshotError(
-            f"{path} was made by a newer tritonwin", "Update this one: pip install -U tritonwin"
-        )
-    try:
-        return from_json(Snapshot, tree).facts
-    except DecodeError as error:
-        raise SnapshotError(f"{path} is damaged: {error}", _MAKE_ANOTHER) from None
-
-
-def _kind(tree: dict[str, Json], path: Path) -> tuple[str, int]:
-    name = tree.get("schema")
-    found = _NAME.fullmatch(name) if isinstance(name, str) else None
-    if found is None:
-        raise SnapshotError(f"{path} is JSON, but not a snapshot", _MAKE_ANOTHER)
-    return found[1], int(found[2])
-
-
-def _document(path: Path) -> dict[str, Json]:
     data = _bytes(path)
     try:
-        text = data.decode(encoding_of(data))
+        tree = parse(data.decode(encoding_of(data)))
+        kind, version = _kind(tree)
+        inner = tree.get("facts") if isinstance(tree, dict) else None
+        if kind == "tritonwin.snapshot" and max(version, _kind(inner)[1]) == 1:
+            return from_json(Snapshot, tree).facts
     except UnicodeDecodeError as error:
         raise SnapshotError(f"{path} is not text (byte {error.start})", _MAKE_ANOTHER) from None
-    try:
-        tree = parse(text)
     except json.JSONDecodeError as error:
-        # the parser reports an unfinished text, or word, where it starts or where it ends
-        rest = text[error.pos :].rstrip()
-        word = any(whole.startswith(rest) for whole in ("true", "false", "null"))
-        unfinished = error.msg.startswith("Unterminated") or word
-        if text.lstrip().startswith("{") and unfinished:
-            msg = f"{path} is cut short: it ends in the middle, at line {text.count(chr(10)) + 1}"
-        else:
-            msg = f"{path} is not JSON (line {error.lineno}, column {error.colno})"
-        raise SnapshotError(msg, _MAKE_ANOTHER) from None
+        raise SnapshotError(
+            f"{path} is not JSON, or cut short (line {error.lineno}, column {error.colno})",
+            _MAKE_ANOTHER,
+        ) from None
     except DecodeError as error:
         raise SnapshotError(f"{path} is damaged: {error}", _MAKE_ANOTHER) from None
-    if not isinstance(tree, dict):
-        raise SnapshotError(f"{path} is JSON, but not a snapshot", _MAKE_ANOTHER)
-    return tree
+    if kind != "tritonwin.snapshot":
+        other = f" but a document of kind {kind}/{version}" if kind else ""
+        raise SnapshotError(f"{path} is JSON, and not a snapshot{other}", _MAKE_ANOTHER)
+    raise SnapshotError(
+        f"{path} was made by a newer tritonwin", "Update this one: pip install -U tritonwin"
+    )
+
+
+def _kind(tree: Json) -> tuple[str, int]:
+    """The name and version of a document's schema; ("", 1) for any other text."""
+    name = tree.get("schema") if isinstance(tree, dict) else None
+    found = _NAME.fullmatch(name) if isinstance(name, str) else None
+    return (found[1], int(found[2])) if found else ("", 1)
 
 
 def _bytes(path: Path) -> bytes:
     try:
-        if path.is_dir():
-            raise SnapshotError(
-                f"{path} is a folder", "Name the file that tritonwin snapshot -o FILE wrote."
-            )
         if not path.exists():
             raise SnapshotError(f"{path} does not exist", "Check the name and the folder.")
         if not path.is_file():  # a device or a pipe may never end
-            raise SnapshotError(f"{path} is not an ordinary file", _MAKE_ANOTHER)
+            raise SnapshotError(
+                f"{path} is not an ordinary file",
+                "Name the file that tritonwin snapshot -o FILE wrote.",
+            )
         if path.stat().st_size > MAX_BYTES:
             raise SnapshotError(
                 f"{path} is larger than {MAX_BYTES // 2**20} MiB, which no snapshot is",

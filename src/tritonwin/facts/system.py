@@ -24,8 +24,8 @@ STORED: dict[Scope, str] = {
     "user": r"HKCU\Environment",
     "machine": r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment",
 }
-_SECTION = re.compile(r"\s*\[\s*([^\]\s\"]+)\s*(\"[^\"]*\")?\s*\]\s*(.*)")
-_SETTING = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*?))?\s*(?:[#;].*)?")
+_CORE = re.compile(r"\[\s*core\s*\]", re.IGNORECASE)
+_LONGPATHS = re.compile(r"(?im)(?:^|\])\s*longpaths[ \t]*(?:=[ \t]*\"?(\w+)|$)")
 _TRUE = ("true", "yes", "on", "1")
 
 
@@ -44,25 +44,18 @@ def git_long_paths(host: Host) -> tuple[bool | None, str]:
         host.home / ".gitconfig",
     )
     present = [path for path in files if path and is_file(path)]
-    told = [(value, path) for path in present if (value := core_setting(path, "longpaths"))]
+    told = [(v, path) for path in present if (v := _longpaths(read_text(path) or ""))]
     if told:
         value, path = told[-1]
         return value.lower() in _TRUE, str(path)
     return (False, "git's default") if present or host.executables("git") else (None, "")
 
 
-def core_setting(path: Path, name: str) -> str | None:
-    """The last value of a setting in section `core`; "true" for a name without a value."""
-    text = read_text(path) or ""
-    found, section = None, ""
-    for line in text.splitlines():
-        head = _SECTION.fullmatch(line)
-        if head:
-            section, line = (head[1].lower() if not head[2] else ""), head[3]
-        setting = _SETTING.fullmatch(line)
-        if setting and section == "core" and setting[1].lower() == name:
-            found = "true" if setting[2] is None else setting[2].strip('"')
-    return found
+def _longpaths(text: str) -> str | None:
+    """The last value of `longpaths` in section `core`; "true" for a name without a value."""
+    sections = re.split(r"^\s*(?=\[)", text, flags=re.MULTILINE)
+    found = (_LONGPATHS.findall(section) for section in sections if _CORE.match(section))
+    return next((value or "true" for values in reversed([*found]) for value in values[::-1]), None)
 
 
 _CURRENT_VERSION = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion"

@@ -82,14 +82,6 @@ def both_installed(facts: Facts) -> Iterator[Seen]:
 
 @check("upstream-triton-no-windows-wheel")
 def linux_wheel(facts: Facts) -> Iterator[Seen]:
-    for line in facts.requirement_lines:
-        yield seen(
-            f'line {line.line} asks for "{line.text}", which has no Windows wheel',
-            line.path,
-            certainty="likely",
-            severity="info",
-            path=line.path,
-        )
     if facts.triton and (facts.triton.libtriton or "").endswith(".so"):
         yield seen(
             "the compiled part of this Triton is a Linux library",
