@@ -1,146 +1,140 @@
 #!/usr/bin/env python3
-"""The byte-spectral encoder against the floor, PyTorch and an embedding: ratios, in one run.
+"""The encoder beside PyTorch on one GPU: `python benchmarks/bench.py OUT`.
 
-    python benchmarks/bench.py --out bench.json          about a minute and a half on one GPU
-    python benchmarks/bench.py --device cpu --tiny       a rehearsal; its figures mean nothing
-
-Kernels are timed in CUDA graphs whose outputs rotate over 1.5 GB and were filled with NaN before;
-what is compared is timed in turn, several rounds, in one process. Ends with 1 if a goal is missed.
+torch.stft, one batched FFT and a loop over positions at four shapes; the gradients of a window and
+of taps beside the forward pass; what a call costs the host. Everything else is timed in CUDA graphs
+replayed in turn, as in tools/gpu/grid.py, whose table has the encoder alone. About 20 s.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import math
+import statistics
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "src"), str(HERE.parent / "tools" / "gpu")]
 
-import torch
-from bench_parts.clock import Clock
-from bench_parts.end_to_end import end_to_end
-from bench_parts.gradients import backward, errors
-from bench_parts.record import Bench, by_line
-from bench_parts.speed import (
-    against_pytorch,
-    against_the_floor,
-    ceilings,
-    fused_linear,
-    host_time,
-    long_windows,
-    naive_without_host,
-)
-from corpus import corpus
+import torch  # noqa: E402
+import triton  # noqa: E402
+from baselines import Transform  # noqa: E402
+from grid import MODES, by_line, in_turn, random_bytes  # noqa: E402
+from torch import Tensor  # noqa: E402
 
-SCHEMA = "byte-spectral.bench/1"
-SECTIONS: dict[str, Callable[[Bench], None]] = {
-    "errors": errors,
-    "floor": against_the_floor,
-    "linear": fused_linear,
-    "windows": long_windows,
-    "host": host_time,
-    "pytorch": against_pytorch,
-    "backward": backward,
-    "end-to-end": end_to_end,
-    "naive": naive_without_host,
-    "ceilings": ceilings,
-}
+from byte_spectral import byte_spectral, byte_spectral_taps  # noqa: E402
+from byte_spectral.spec import make_spec  # noqa: E402
+from byte_spectral.taps import dft_taps, window_tensor  # noqa: E402
+
+Shape = tuple[int, int, int, int]  # rows, bytes a row, bins, window
+FIRST: Shape = (32, 1024, 256, 64)
+SHAPES: tuple[Shape, ...] = (FIRST, (32, 1024, 256, 128), (8, 8192, 256, 64), (64, 512, 128, 64))
+Launch = Callable[[int], Tensor]
+NAMES = {"exact": "exact fp32", "fast": "fast fp32", "bf16": "fast bf16"}
 
 
-def document(bench: Bench, failed: dict[str, str], seconds: dict[str, float]) -> dict[str, Any]:
-    on_gpu = bench.clock.on_gpu
-    versions = {"torch": torch.__version__}
-    if on_gpu:
-        import triton
-
-        versions["triton"] = triton.__version__
-    return {
-        "schema": SCHEMA,
-        "device": torch.cuda.get_device_name() if on_gpu else "CPU (a rehearsal)",
-        "when": f"{datetime.now(timezone.utc):%Y-%m-%d}",
-        **versions,
-        "cases": bench.cases,
-        "goals": bench.goals,
-        "failed": failed,
-        "seconds": seconds,
+def others(shape: Shape) -> dict[str, float]:
+    B, T, K, W = shape
+    transform = Transform.on(torch.device("cuda"), W, K)
+    inputs = [random_bytes(B, T) for _ in "1234"]
+    launches: dict[str, Launch] = {
+        "torch.stft": lambda i: transform.stft(inputs[i % 4]),
+        "torch.fft.rfft": lambda i: transform.rfft(inputs[i % 4]),
     }
+    for mode, (precision, dtype) in MODES.items():
+        launches[NAMES[mode]] = lambda i, p=precision, d=dtype: byte_spectral(  # type: ignore[misc]
+            inputs[i % 4], W=W, K=K, precision=p, dtype=d
+        )
+    found = in_turn(launches, 4 * math.prod(shape[:3]))
+    found["naive loop, eager"] = eager(partial(transform.naive, inputs[0]))
+    if shape == FIRST:
+        found |= in_turn({"naive loop, graph": lambda _: transform.naive(inputs[0])}, 1 << 30)
+    return found
 
 
-def show(found: dict[str, Any]) -> None:
-    print(f"{found['device']}, torch {found['torch']}, triton {found.get('triton', 'absent')}")
-    for each in found["cases"]:
-        shape = "x".join(map(str, each["shape"]))
-        print(f"  {each['section']:10} {each['what']:28} {shape:16} {each['us']:12.2f} us")
-    for each in found["goals"]:
-        sign, state = ">=" if each["least"] else "<=", "met" if each["met"] else "MISSED"
-        figures = f"{each['value']:.4g} {sign} {each['limit']:g}"
-        print(f"must {each['must']}: {each['what']}: {figures} {state}")
-    for section, error in found["failed"].items():
-        print(f"FAILED {section}: {error}")
+def gradients(shape: Shape) -> dict[str, float]:
+    B, T, K, W = shape
+    inputs = [random_bytes(B, T) for _ in "1234"]
+    upstream = torch.randn(B, T, K, device="cuda")
+    learnt = {
+        "window": window_tensor("tail", W).float().cuda().requires_grad_(),
+        "taps": dft_taps(make_spec(W, K)).float().cuda().requires_grad_(),
+    }
+    ways: dict[str, Callable[[Tensor], Tensor]] = {
+        "window": lambda x: byte_spectral(x, W=W, K=K, window=learnt["window"]),
+        "taps": lambda x: byte_spectral_taps(x, learnt["taps"]),
+    }
+    launches: dict[str, Launch] = {}
+    for name, way in ways.items():
+
+        def forward(i: int, way: Callable[[Tensor], Tensor] = way) -> Tensor:
+            return way(inputs[i % 4]).detach()
+
+        def both(i: int, way: Callable[[Tensor], Tensor] = way, name: str = name) -> Tensor:
+            return torch.autograd.grad(way(inputs[i % 4]), learnt[name], upstream)[0]
+
+        launches |= {f"{name}, forward": forward, f"{name}, forward and backward": both}
+    return in_turn(launches, 4 * math.prod(shape[:3]))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--tiny", action="store_true", help="small sizes, to rehearse")
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
-    parser.add_argument(
-        "--seconds", type=float, default=float("inf"), help="begin no section later"
-    )
-    parser.add_argument(
-        "--corpus", type=Path, metavar="DIR", help="its archive: errors on text too"
-    )
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--again", action="store_true", help="only what failed, as --out says")
-    options = parser.parse_args()
-    bench = Bench(
-        clock=Clock(device=torch.device(options.device)),
-        tiny=options.tiny,
-        text=corpus(options.corpus).train if options.corpus else b"",
-    )
-    wanted = options.only
-    if options.again:
-        before = json.loads(options.out.read_text(encoding="utf-8"))
-        wanted = list(before["failed"])
-        bench.cases.extend(each for each in before["cases"] if each["section"] not in wanted)
-        bench.goals.extend(each for each in before["goals"] if each["section"] not in wanted)
-    failed = measure(bench, wanted, options.seconds, options.out)
-    if failed:
-        return 3
-    return 0 if all(each["met"] for each in bench.goals) else 1
+def eager(call: Callable[[], object]) -> float:
+    """Microseconds of a call with all that the host does."""
+    times = []
+    for _ in range(4):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        call()
+        torch.cuda.synchronize()
+        times.append(1e6 * (time.perf_counter() - begin))
+    return statistics.median(times[1:])
 
 
-def measure(bench: Bench, wanted: list[str], limit: float, out: Path | None) -> dict[str, str]:
-    """Run the sections and keep `out` up to date; returns what failed, and why."""
-    failed: dict[str, str] = {}
-    seconds: dict[str, float] = {}
-    begin = time.perf_counter()
-    for name in wanted:
-        since = time.perf_counter()
-        bench.section = name
-        if since - begin > limit:
-            failed[name] = "not run, out of time"
-        elif any("CUDA error" in each for each in failed.values()):
-            failed[name] = "not run: the device's state was lost"
-        else:
-            try:
-                SECTIONS[name](bench)
-            except Exception as error:  # noqa: BLE001 - the other sections are worth their time
-                traceback.print_exc()
-                failed[name] = f"{type(error).__name__}: {error}"[:300]
-        seconds[name] = round(time.perf_counter() - since, 1)
-        found = document(bench, failed, seconds)
-        if out:
-            out.write_text(by_line(found), encoding="utf-8")
-    show(found)
-    return failed
+def host(call: Callable[[], object], calls: int = 200) -> float:
+    """Microseconds until a call returns, while the device still works."""
+    times = []
+    for _ in range(15):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(calls):
+            call()
+        times.append(1e6 * (time.perf_counter() - begin) / calls)
+    return statistics.median(times[1:])
+
+
+def main(out: Path) -> None:
+    cases: list[dict[str, Any]] = []
+
+    def keep(section: str, shape: Shape, found: dict[str, float]) -> None:
+        for what, us in found.items():
+            cases.append({"section": section, "what": what, "shape": shape, "us": us})
+            print(f"{section:10} {what:28} {shape!s:22} {us:12.2f} us", flush=True)
+        (out / "bench.json").write_text(
+            by_line(
+                {
+                    "device": torch.cuda.get_device_name(),
+                    "torch": torch.__version__,
+                    "triton": triton.__version__,
+                    "when": f"{datetime.now(timezone.utc):%Y-%m-%d}",
+                    "cases": cases,
+                }
+            ),
+            encoding="utf-8",
+        )
+
+    x = random_bytes(8, 512)
+    keep("host", (8, 512, 256, 64), {
+        NAMES[mode]: host(partial(byte_spectral, x, precision=precision, dtype=dtype))
+        for mode, (precision, dtype) in MODES.items()
+    })  # fmt: skip
+    keep("gradients", FIRST, gradients(FIRST))
+    for shape in SHAPES:
+        keep("others", shape, others(shape))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(Path(sys.argv[1]))

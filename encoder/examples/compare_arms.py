@@ -15,6 +15,7 @@ import time
 import traceback
 import warnings
 from collections import Counter, deque
+from collections.abc import Container
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -31,6 +32,7 @@ from train import Run, Settings
 SCHEMA = "byte-spectral.arms/3"
 LARGEST = "one-kernel+conv8+ngrams"  # models of equal size are as large as with this front end
 TIMED = 20  # steps of which the time is taken, five times
+LONGER = 1.5
 AT_ONCE = 3  # runs; one waits for the host while others use the device
 OWN = {
     "arm",
@@ -43,7 +45,7 @@ OWN = {
 Result = dict[str, Any]
 # "body": the same transformer behind each front end, and the same steps. "parameters": so many
 # hidden units that all models are equally large, and the same steps. "time": such models, and as
-# many steps as fit into the time of half of the first arm's steps.
+# many steps as fit into the time of LONGER times the first arm's steps.
 Equal = Literal["body", "parameters", "time"]
 EQUAL: tuple[Equal, ...] = get_args(Equal)
 
@@ -83,16 +85,24 @@ def one(settings: Settings, texts: Corpus, wanted: Wanted, device: str) -> Resul
     """Train and judge one arm."""
     begin = time.monotonic()
     model = Run(settings, as_tensor(texts.train, device)).train()
-    score = evaluate(model, as_tensor(texts.held_out, device))
+    held_out = as_tensor(texts.held_out, device)
+    score = evaluate(model, held_out)
     if not math.isfinite(score.all):
         raise ArithmeticError(
             f"{settings.arm} (seed {settings.seed}) ended at {score.all} bits a byte"
         )
+    other = ARMS[settings.arm].apart
+    steps_apart = {}
+    if other is not None:
+        twin = ByteModel(other, settings.shape).to(device)
+        twin.load_state_dict(model.state_dict())
+        steps_apart = {"apart": round(evaluate(twin, held_out).all, 6)}
     return {
         "arm": settings.arm,
         **asdict(wanted),
         "steps": settings.steps,
         "all": round(score.all, 6),
+        **steps_apart,
         "last": round(score.last, 6),
         "leak": future_leak(model),
         "front_parameters": model.parameters_of_front(),
@@ -112,6 +122,7 @@ def many(
     out: Path,
     *,
     seconds: float = math.inf,
+    untimed: Container[str] = (),
 ) -> int:
     """Run what `out` does not hold yet, and keep it up to date.
 
@@ -119,17 +130,23 @@ def many(
         wanted: for each arm, in this order. Equal time is that of the first arm.
         settings: of the first arm, apart from the seed.
         seconds: what does not fit is named.
+        untimed: arms that are not run at equal time.
 
     Returns:
         0, or 1 if something was not run.
     """
     end = time.monotonic() + seconds
     kept = Kept.read(out, settings, texts)
-    jobs = deque((arm, each) for each in wanted for arm in arms if not kept.has(arm, each))
+    every = [
+        (arm, each)
+        for each in wanted
+        for arm in arms
+        if not (each.equal == "time" and arm in untimed)
+    ]
+    jobs = deque(job for job in every if not kept.has(*job))
     print(f"{device_name(torch.device(device))}: {len(jobs)} runs", flush=True)
     workers = Workers([replace(settings, arm=arm) for arm in arms], texts, device)
-    timed = any(each.equal == "time" for _, each in jobs)
-    micros = workers.micros(arms) if timed else {}
+    micros = workers.micros(arms) if jobs and {each.equal for each in wanted} != {"body"} else {}
     busy = 0
     while busy or jobs:
         while jobs and busy < AT_ONCE and time.monotonic() < end:
@@ -138,7 +155,7 @@ def many(
             if each.equal == "time":
                 if not {arm, arms[0]} <= micros.keys():
                     continue
-                used = round(used / 2 * micros[arms[0]] / micros[arm])
+                used = round(LONGER * used * micros[arms[0]] / micros[arm])
             workers.ask(arm, (each, used))
             busy += 1
         if not busy:
@@ -150,7 +167,7 @@ def many(
             kept.write()
             print(line(result), flush=True)
     workers.end()
-    late = [(arm, w) for arm in arms for w in wanted if not kept.has(arm, w)]
+    late = [job for job in every if not kept.has(*job)]
     kept.write()
     if late:
         names = ", ".join(f"{arm} ({w.equal}, {w.text}, seed {w.seed})" for arm, w in late)

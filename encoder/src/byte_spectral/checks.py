@@ -88,18 +88,22 @@ def bins_of(
 
 def as_bytes(
     data: bytes | bytearray | memoryview | Sequence[bytes],
-    device: torch.device | str = "cpu",
+    device: torch.device | str | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """One string of bytes, or several, as x (B, T) uint8 and lengths (B,), short ones padded."""
+    """One string of bytes, or several, as x (B, T) uint8 and lengths (B,), short ones padded.
+
+    On torch's default device unless one is named.
+    """
     given = [data] if isinstance(data, (bytes, bytearray, memoryview)) else list(data)
     if not all(isinstance(row, (bytes, bytearray, memoryview)) for row in given):
         raise TypeError(
             "as_bytes takes bytes, or a sequence of bytes; encode text first: text.encode()"
         )
     rows = [bytes(row) for row in given]  # a memoryview may count in other units
-    lengths = torch.tensor([len(row) for row in rows], dtype=torch.int32)
-    x = torch.zeros((len(rows), max(map(len, rows), default=0)), dtype=torch.uint8)
+    lengths = torch.tensor([len(row) for row in rows], dtype=torch.int32, device="cpu")
+    x = torch.zeros((len(rows), max(map(len, rows), default=0)), dtype=torch.uint8, device="cpu")
     for row, values in zip(x, rows, strict=True):
         if len(values):
             row[: len(values)] = torch.frombuffer(bytearray(values), dtype=torch.uint8)
-    return x.to(device), lengths.to(device)
+    place = torch.get_default_device() if device is None else device
+    return x.to(place), lengths.to(place)

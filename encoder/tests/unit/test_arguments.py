@@ -177,6 +177,9 @@ def test_bytes_of_python() -> None:
     assert (x.shape, lengths.tolist()) == ((3, 5), [3, 0, 5])
     assert bytes(x[2].tolist()) == b"hello"
     assert as_bytes(b"xy")[0].tolist() == [[120, 121]]
+    with torch.device("meta"):
+        assert {each.device.type for each in as_bytes(b"xy")} == {"meta"}
+        assert {each.device.type for each in as_bytes(b"xy", "cpu")} == {"cpu"}
     assert as_bytes(memoryview(array("H", [258])))[0].tolist() in ([[1, 2]], [[2, 1]])
     with pytest.raises(TypeError, match=r"text\.encode"):
         as_bytes("text")  # type: ignore[arg-type]

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# The benchmark of the encoder, its hardware counters, its tests, and the host time of a call, one after
-# the other on one GPU, whatever card it is, within 320 s. What each part writes lies below $OUT, in a
-# folder of its name; bench.json becomes benchmarks/results/bench-CARD.json. The archive of Shakespeare's
-# plays lies in .gpu/ of the checkout.
+# The benchmark of the encoder, its tests, and the host time of a call, one after the other on one GPU,
+# whatever card it is. What each part writes lies below $OUT, in a folder of its name; bench.json becomes
+# benchmarks/results/bench-CARD.json.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 export PYTHONPATH=src PYTHONUNBUFFERED=1 OUT="${OUT:-.}"
@@ -26,11 +25,8 @@ pytest() {
 }
 export -f pytest
 failed=0
-part bench 115 bash tools/gpu/bench.sh || failed=1
-part counters 60 python3 tools/gpu/counters.py "$out/counters" || failed=1
+part bench 60 python3 benchmarks/bench.py "$out/bench" || failed=1
 part tests 180 bash -c 'pytest -n 11 --maxfail 12' || failed=1
 part host 25 bash -c 'pytest -k host_time -s' || failed=1
-rm -f "$out/counters/ncu.csv"
-grep -hE "MISSED|FAILED" "$out/bench.log"
 tail -n 3 "$out/tests.log" "$out/host.log"
 exit "$failed"

@@ -21,8 +21,7 @@ sys.path[:0] = [str(HERE.parents[2] / "src"), str(HERE.parents[2] / "benchmarks"
 
 import torch  # noqa: E402
 import triton  # noqa: E402
-from bench_parts.record import by_line  # noqa: E402
-from grid import Graph  # noqa: E402
+from grid import Graph, by_line  # noqa: E402
 from torch.nn.functional import embedding, linear  # noqa: E402
 
 from byte_spectral import byte_spectral, byte_spectral_linear, reference  # noqa: E402

@@ -42,6 +42,20 @@ SHAPES = [
 ROTATION = 600_000_000
 
 
+def by_line(found: dict[str, Any]) -> str:
+    """JSON in which each item of a list has a line."""
+    parts = [
+        f" {json.dumps(key)}: "
+        + (
+            "[\n" + ",\n".join(f"  {json.dumps(each)}" for each in value) + "\n ]"
+            if isinstance(value, list)
+            else json.dumps(value)
+        )
+        for key, value in found.items()
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
 class Graph:
     """Launches captured once; `whole` if each number of each output is written."""
 
@@ -84,7 +98,7 @@ def in_turn(launches: dict[str, Callable[[int], torch.Tensor]], size: int) -> di
 
 
 def stores(shape: tuple[int, ...], dtype: torch.dtype) -> float:
-    from bench_parts.store import store_only, variants
+    from store import store_only, variants
 
     launches = {str(each): store_only(shape, dtype, *each) for each in variants()}
     return min(in_turn(launches, math.prod(shape) * dtype.itemsize).values())
@@ -180,7 +194,7 @@ def main(out: Path, packages: list[str], seconds: float) -> None:
             }  # fmt: skip
             row["share"] = max(row["store"], row["tensor"]) / row["us"]
             rows.append(row)
-            (out / "grid.json").write_text(json.dumps({
+            (out / "grid.json").write_text(by_line({
                 "device": torch.cuda.get_device_name(), "torch": torch.__version__,
                 "triton": triton.__version__, "rate": rate, "rows": rows,
             }))  # fmt: skip

@@ -1,6 +1,6 @@
 """Baselines of the encoder: the same function by other means.
 
-All but `lookup` return float32 magnitudes (B, T, K) of the definition in docs/encoder.md.
+They return float32 magnitudes (B, T, K) of the definition in docs/encoder.md.
 """
 
 from __future__ import annotations
@@ -59,8 +59,3 @@ class Transform:
             return_complex=True,
         )
         return found.transpose(1, 2)[..., : self.bins].abs()
-
-
-def lookup(table: Tensor, ids: Tensor) -> Tensor:
-    """An embedding: rows of `table` (256, D) by `ids` (B*T,)."""
-    return table.index_select(0, ids)

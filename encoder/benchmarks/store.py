@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
-
-from bench_parts.clock import Launch
 
 # elements a program, warps, and whether a launch may begin while the one before it ends, as the
 # encoder's do on Hopper: the fastest differs between sizes and cards
@@ -41,8 +41,8 @@ def variants() -> list[tuple[int, int, bool]]:
 
 def store_only(
     shape: tuple[int, ...], dtype: torch.dtype, block: int, warps: int, early: bool
-) -> Launch:
-    """One variant, as what `Clock.busy` times."""
+) -> Callable[[int], torch.Tensor]:
+    """One variant; a call is a launch."""
     size = torch.Size(shape).numel()
     options = {"launch_pdl": True} if early else {}
 
