@@ -69,7 +69,7 @@ def test_one_of_another_tritonwin_is_not_current(tmp_path: Path, site: Path) -> 
     python = target(site)
     write(tmp_path, python)
     text = (site / HOOK).read_text("utf-8")
-    (site / HOOK).write_text(text.replace("'tool': '", "'tool': '0.0.1-"), encoding="utf-8")
+    (site / HOOK).write_text(text.replace("'digest': '", "'digest': '0"), encoding="utf-8")
     assert not found_in(python).current
 
 

@@ -282,17 +282,6 @@ def test_without_the_journal_nothing_can_be_given_back(session: PatchSession) ->
     assert "Install Triton again" in refused.value.help
 
 
-@pytest.mark.parametrize(("binary", "noted"), [(None, True), ("pyd", False), ("so", False)])
-def test_sources_without_their_binary_are_said_to_be_so(
-    session: PatchSession, binary: str | None, noted: bool
-) -> None:
-    if binary:
-        (session.package / "_C").mkdir()
-        (session.package / "_C" / f"libtriton.{binary}").touch()
-    notes = " ".join(session.status().notes)
-    assert ("There is no libtriton" in notes) is noted
-
-
 def test_a_file_that_is_no_text_is_reported_as_unknown(session: PatchSession) -> None:
     driver = session.package / "backends/nvidia/driver.c"
     driver.write_bytes(b"\xff\xfe" + driver.read_bytes())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,25 +18,26 @@ _RESTART = "Programs that are running keep the driver that they loaded; restart 
 
 def read_backends(package: Path) -> tuple[BackendDriver, ...]:
     """The drivers of a Triton's package folder, as far as their C text tells."""
-    return tuple(_read_backends(package))
+    texts = {
+        name: read_text(package / "backends" / name / "driver.c") for name in ("nvidia", "amd")
+    }
+    return tuple(
+        BackendDriver(name=name, reason=_unknown(name, text))
+        for name, text in texts.items()
+        if text
+    )
 
 
-def _read_backends(package: Path) -> Iterator[BackendDriver]:
-    for name in ("nvidia", "amd"):
-        text = read_text(package / "backends" / name / "driver.c")
-        if text is None:
-            continue
-        # most of what `fix` would import otherwise where there is nothing to check
-        from tritonwin.driver.payload import cuda, hip
-        from tritonwin.driver.payload.sources import UnknownDriverError, read_module
+def _unknown(name: str, text: str) -> str:
+    # most of what `fix` would import otherwise where there is nothing to check
+    from tritonwin.driver.payload import cuda, hip
+    from tritonwin.driver.payload.sources import UnknownDriverError, read_module
 
-        check = {"nvidia": cuda.check, "amd": hip.check}[name]
-        try:
-            check(read_module(text))
-        except UnknownDriverError as error:
-            yield BackendDriver(name=name, known=False, reason=str(error))
-        else:
-            yield BackendDriver(name=name, known=True)
+    try:
+        (hip if name == "amd" else cuda).check(read_module(text))
+    except UnknownDriverError as error:
+        return str(error)
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,14 +54,13 @@ class DriverSession:
     def status(self) -> DriverOutcome:
         """The driver's state. A Triton with it on is imported to see whether it takes it."""
         there = self.triton.find_hook()
+        hook = there if there and (there.driver or there.damaged) else None
         backends = read_backends(self.triton.package)
-        shown = there if there and (there.driver or there.damaged) else None
-        started = shown is not None and shown.driver and shown.starts
+        started = hook is not None and hook.driver and hook.starts
         if started:
             said = self._report()
-            wrong = {b.name: said.get(f"backends/{b.name}/driver.py", "") for b in backends}
             backends = tuple(
-                replace(b, known=False, reason=wrong[b.name]) if wrong[b.name] else b
+                replace(b, reason=said.get(f"backends/{b.name}/driver.py") or b.reason)
                 for b in backends
             )
         return DriverOutcome(
@@ -69,10 +68,7 @@ class DriverSession:
             version=version_of(self.triton.package),
             status="on" if started and any(b.known for b in backends) else "off",
             backends=backends,
-            folder=shown.folder if shown else None,
-            starts=bool(shown and shown.starts),
-            damaged=bool(shown and shown.damaged),
-            current=bool(shown and shown.current),
+            hook=hook,
         )
 
     def switch_on(self) -> DriverOutcome:
@@ -84,7 +80,7 @@ class DriverSession:
         before = self.status()
         if not any(each.known for each in read_backends(self.triton.package)):
             return replace(before, status="refused")
-        if before.status == "on" and before.current:
+        if before.status == "on" and before.hook and before.hook.current:
             return replace(before, status="unchanged")
         title = f"run Triton's driver in {self.triton.package} in Python"
         there = self.triton.find_hook()

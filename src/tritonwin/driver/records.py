@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tritonwin.patch.records import Hook
+
 # "on", "off": how it stands; "switched-on", "switched-off": what was done; "unchanged": it was so
 # before; "refused": this Triton's driver is not known, and nothing was changed
 DriverStatus = Literal["on", "off", "switched-on", "switched-off", "unchanged", "refused"]
@@ -16,13 +18,15 @@ class BackendDriver:
 
     Attributes:
         name: "nvidia" or "amd".
-        known: it can be replaced.
-        reason: why it cannot; "" where it can.
+        reason: why it cannot be replaced; "" where it can.
     """
 
     name: str
-    known: bool
     reason: str = ""
+
+    @property
+    def known(self) -> bool:
+        return not self.reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +35,7 @@ class DriverOutcome:
 
     Attributes:
         version: of Triton, as its __init__.py says.
-        folder: where the import hook with the driver lies; None where there is none.
-        starts: Python starts the hook.
-        damaged: the hook was cut short or spoilt, and does nothing.
-        current: this tritonwin would write the same hook.
+        hook: the import hook with the driver, or a damaged one.
         changed: files that were written or deleted.
     """
 
@@ -42,10 +43,7 @@ class DriverOutcome:
     version: str | None
     status: DriverStatus
     backends: tuple[BackendDriver, ...]
-    folder: str | None = None
-    starts: bool = False
-    damaged: bool = False
-    current: bool = False
+    hook: Hook | None = None
     changed: tuple[str, ...] = ()
     journal: str | None = None
     notes: tuple[str, ...] = ()

@@ -140,12 +140,13 @@ def of_driver(outcome: DriverOutcome) -> Iterator[TextLine]:
         yield line(f"  {backend.name:<7} {known}")
     for file in outcome.changed:
         yield line(f"  changed {file}")
-    if outcome.damaged:
-        text = f"The import hook in {outcome.folder} is damaged and does nothing."
+    hook = outcome.hook
+    if hook and hook.damaged:
+        text = f"The import hook in {hook.folder} is damaged and does nothing."
         yield line(f"{text} Take it out: tritonwin driver off")
-    elif outcome.folder and not outcome.starts:
-        yield line(f"The hook in {outcome.folder} is not started: its .pth is gone.")
-    elif outcome.folder and not outcome.current:
+    elif hook and not hook.starts:
+        yield line(f"The hook in {hook.folder} is not started: its .pth is gone.")
+    elif hook and not hook.current:
         yield line("Another version of tritonwin wrote it. To renew it: tritonwin driver on")
     for note in outcome.notes:
         yield line(note)

@@ -42,20 +42,6 @@ def unknown(reason: str) -> NoReturn:
     raise NoEdit(state="unknown", reason=reason)
 
 
-class NotPython(ValueError):  # noqa: N818
-    """A text that the parser refuses, and why."""
-
-
-def parsed(text: str) -> ast.Module:
-    """The syntax tree of a text; raises NotPython."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of somebody else's escapes and literals
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise NotPython(str(error) or type(error).__name__) from None
-
-
 class Source:
     """A source text with `\\n` line ends, and its syntax tree when a rule asks for it."""
 
@@ -63,23 +49,26 @@ class Source:
         self.text = text
 
     @cached_property
-    def _parsed(self) -> ast.Module | NotPython:
+    def _parsed(self) -> tuple[ast.Module, str]:
+        """The syntax tree, and the parser's message for a text that is not Python."""
         try:
-            return parsed(self.text)
-        except NotPython as error:
-            return error
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of somebody else's escapes and literals
+                return ast.parse(self.text), ""
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            return ast.Module([], []), str(error) or type(error).__name__
 
     @property
     def fault(self) -> str:
         """The parser's message for a text that is not Python, else ""."""
-        return str(self._parsed) if isinstance(self._parsed, NotPython) else ""
+        return self._parsed[1]
 
     @property
     def tree(self) -> ast.Module:
         """Raises NoEdit for a text that is no Python."""
-        if isinstance(self._parsed, NotPython):
+        if self.fault:
             unknown(f"it does not parse: {self.fault}")
-        return self._parsed
+        return self._parsed[0]
 
     @cached_property
     def lines(self) -> list[str]:

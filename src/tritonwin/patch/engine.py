@@ -112,6 +112,9 @@ class RuleChoice:
     only: Collection[str] = ()
     allow_unknown: bool = False
 
+    def takes(self, rule: str) -> bool:
+        return not self.only or rule in self.only
+
 
 declared: dict[str, Edit] = {}  # by the ids of rules
 
@@ -137,11 +140,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Transformed:
-    """A text after the rules: what each did or why it did nothing, by its id."""
+    """A text after the rules: those applied, and the reasons of those that do not know its form."""
 
     text: str
     applied: tuple[str, ...]
-    skipped: dict[str, Verdict]
+    unknown: dict[str, str]
 
 
 def judge(rule: Rule, source: Source, flavour: Flavour) -> Verdict:
@@ -150,20 +153,14 @@ def judge(rule: Rule, source: Source, flavour: Flavour) -> Verdict:
         return Verdict("not-applicable", "triton-windows supports AMD GPUs in its own way, or not")
     if is_applied(rule, source.text):
         return Verdict("applied", "tritonwin's edit is there")
+    states: dict[str, RuleState] = {"absent": "not-applicable", "unknown": "unknown"}
     try:
         return Verdict("needed", rule.removes, rule.edit(source))
     except NoEdit as answer:
-        return Verdict(_state(answer, flavour), answer.reason)
+        fixed: RuleState = "fixed-by-fork" if flavour == "fork" else "fixed-upstream"
+        return Verdict(states.get(answer.state, fixed), answer.reason)
     except RecursionError:  # the parser goes deeper than Python's own functions can follow
         return Verdict("unknown", "it is nested too deeply")
-
-
-def _state(answer: NoEdit, flavour: Flavour) -> RuleState:
-    if answer.state == "absent":
-        return "not-applicable"
-    if answer.state == "unknown":
-        return "unknown"
-    return "fixed-by-fork" if flavour == "fork" else "fixed-upstream"
 
 
 def is_applied(rule: Rule, text: str) -> bool:
@@ -173,40 +170,29 @@ def is_applied(rule: Rule, text: str) -> bool:
 def transform(file: str, text: str, rules: Iterable[Rule], flavour: Flavour) -> Transformed:
     """Apply those of the rules that are about `file` and needed, in their order.
 
-    A Python file that does not parse to begin with is left as it is, and no edit is made that would
-    leave one so: rules that edit C in Python's strings do not see whether it stands in a string.
+    A Python file that does not parse, or would not after the edits, is left as it is: rules that
+    edit C in Python's strings do not see whether it stands in a string.
 
     Args:
         text: with `\\n` line ends.
     """
-    mine = [rule for rule in rules if rule.file == file]
-    original = Source(text)
-    source, applied, skipped = _edited(mine, original, flavour)
-    if applied and file.endswith(".py") and source.fault:
-        # asked last: rules that edit by text alone need no parse, and most files are whole
-        if original.fault:
-            broken = Verdict("unknown", f"it does not parse: {original.fault}")
-            return Transformed(text, (), {**skipped, **dict.fromkeys(applied, broken)})
-        source, applied, skipped = _edited(mine, original, flavour, each_parsed=True)
-    return Transformed(source.text, tuple(applied), skipped)
-
-
-def _edited(
-    rules: Iterable[Rule], source: Source, flavour: Flavour, *, each_parsed: bool = False
-) -> tuple[Source, list[str], dict[str, Verdict]]:
-    applied: list[str] = []
-    skipped: dict[str, Verdict] = {}
+    source, applied, unknown = Source(text), [], {}
     for rule in rules:
+        if rule.file != file:
+            continue
         verdict = judge(rule, source, flavour)
         if verdict.text is not None:
-            edited = Source(verdict.text)
-            if not (each_parsed and edited.fault):
-                source = edited
-                applied.append(rule.id)
-                continue
-            verdict = Verdict("unknown", f"edited, it would not parse: {edited.fault}")
-        skipped[rule.id] = verdict
-    return source, applied, skipped
+            source = Source(verdict.text)
+            applied.append(rule.id)
+        elif verdict.state == "unknown":
+            unknown[rule.id] = verdict.reason
+    if applied and file.endswith(".py") and source.fault:
+        fault = Source(text).fault
+        reason = f"edited, it would not parse: {source.fault}"
+        if fault:
+            reason = f"it does not parse: {fault}"
+        return Transformed(text, (), {**unknown, **dict.fromkeys(applied, reason)})
+    return Transformed(source.text, tuple(applied), unknown)
 
 
 # -- the releases whose sources the rules were tried on, by content, never by a version string:

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.facts.history import Manifest
+from tritonwin.facts.history import Manifest, PatchedFile
 from tritonwin.facts.torch_triton import is_fork, version_of
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
-from tritonwin.patch.engine import Flavour, RuleChoice, Verdict
-from tritonwin.patch.records import (
-    FileEdit,
-    FileRefusal,
-    Misfit,
-    PatchPlan,
-    Report,
-    RuleReport,
-)
+from tritonwin.patch.engine import Flavour, RuleChoice, Transformed, Verdict
+from tritonwin.patch.records import FileEdit, FileRefusal, Misfit, PatchPlan, Report, RuleReport
 from tritonwin.patch.rules import FILES, RULES
 from tritonwin.system.files import is_file
 
@@ -33,57 +24,30 @@ _TOO_LARGE = f"larger than {SIZE_LIMIT >> 20} MiB, which no source of Triton is"
 
 @dataclass(frozen=True, kw_only=True)
 class SourceFile:
-    """One file. Its text has `\\n` line ends; `encode` restores what the file had.
+    """One file.
 
     Attributes:
         file: relative to the package folder, with slashes.
-        data: None: it is larger than `SIZE_LIMIT`.
+        data: empty for one larger than `SIZE_LIMIT`.
+        text: with `\\n` line ends and without a byte order mark; None: such a file is left alone.
+        fault: the reason that there is no text.
     """
 
     file: str
     path: Path
-    data: bytes | None
-
-    @cached_property
-    def text(self) -> str | None:
-        """None where it is not UTF-8 or its line ends are mixed: such a file is left alone."""
-        try:
-            data = b"\xff" if self.data is None else self.data
-            text = data.removeprefix(self._mark).decode("utf-8")
-        except UnicodeDecodeError:
-            return None
-        if self._carriage_returns:
-            text = text.replace("\r\n", "\n")
-        return None if "\r" in text else text
-
-    @property
-    def fault(self) -> str:
-        """The reason that there is no text."""
-        return _TOO_LARGE if self.data is None else _NO_TEXT
+    data: bytes
+    text: str | None
+    fault: str = ""
 
     def encode(self, text: str) -> bytes:
         """The bytes of a text in the style of this file: its line ends, its byte order mark."""
-        data = text.replace("\n", "\r\n" if self._carriage_returns else "\n").encode("utf-8")
-        return self._mark + data
+        mark = codecs.BOM_UTF8 if self.data.startswith(codecs.BOM_UTF8) else b""
+        ends = b"\r\n" if b"\r\n" in self.data else b"\n"
+        return mark + text.encode("utf-8").replace(b"\n", ends)
 
     @property
-    def sha256(self) -> str | None:
-        return None if self.data is None else hashlib.sha256(self.data).hexdigest()
-
-    @cached_property
-    def releases(self) -> tuple[str, ...]:
-        return () if self.text is None else engine.releases(self.file, self.text)
-
-    @property
-    def _mark(self) -> bytes:
-        return codecs.BOM_UTF8 if (self.data or b"").startswith(codecs.BOM_UTF8) else b""
-
-    @property
-    def _carriage_returns(self) -> bool:
-        """Every line ends as on Windows."""
-        data = self.data or b""
-        ends = data.count(b"\r\n")
-        return ends > 0 and ends == data.count(b"\n")
+    def sha256(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,14 +85,21 @@ def read_triton(package: Path) -> TritonSources:
 
 def _read(file: str, path: Path) -> SourceFile:
     try:
-        size = path.stat().st_size
-        data = None if size > SIZE_LIMIT else path.read_bytes()
+        large = path.stat().st_size > SIZE_LIMIT
+        data = b"" if large else path.read_bytes()
     except OSError as error:
         raise UserError(
             f"{path} cannot be read: {error.strerror or error}",
             "Give yourself the right to read it, or see what holds it.",
         ) from error
-    return SourceFile(file=file, path=path, data=data)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\r"
+    if data.count(b"\r\n") == data.count(b"\n"):  # every line ends as on Windows
+        text = text.replace("\r\n", "\n")
+    fault = _TOO_LARGE if large else _NO_TEXT if "\r" in text else ""
+    return SourceFile(file=file, path=path, data=data, text=None if fault else text, fault=fault)
 
 
 # -- the state of the rules
@@ -157,11 +128,6 @@ def _rule_report(
     return RuleReport(*row, verdict.state, verdict.reason)
 
 
-def _is_ours(source: SourceFile, manifest: Manifest | None) -> bool:
-    entry = manifest.of(source.file) if manifest else None
-    return entry is not None and entry.after == source.sha256
-
-
 # -- the plan
 
 
@@ -178,24 +144,30 @@ def make_plan(
     refused: list[FileRefusal] = []
     skipped: list[Misfit] = []
     for source in sources.files.values():
-        text, applied, misfits = _transformed(source, sources.flavour, choice.only)
-        known = bool(source.releases) or _is_ours(source, manifest)
-        readable = source.data is not None and source.text is not None
-        if not (readable and (known or choice.allow_unknown)) and (applied or misfits):
-            refused.append(_refusal(source, manifest, applied, misfits))
-            continue
-        skipped += misfits
-        if applied and source.data is not None:
-            edits.append(
-                FileEdit(
-                    file=source.file,
-                    path=source.path,
-                    before=source.data,
-                    after=source.encode(text),
-                    rules=applied,
-                    known=known,
+        rules = [r for r in RULES if r.file == source.file and choice.takes(r.id)]
+        if source.text is None:
+            done = Transformed("", (), {rule.id: source.fault for rule in rules})
+        else:
+            done = engine.transform(source.file, source.text, rules, sources.flavour)
+        misfits = tuple(Misfit(rule=name, reason=why) for name, why in done.unknown.items())
+        before = manifest.of(source.file) if manifest else None
+        known = bool(before and before.after == source.sha256)
+        known = known or bool(engine.releases(source.file, source.text or ""))
+        if source.text is not None and (known or choice.allow_unknown):
+            skipped += misfits
+            if done.applied:
+                edits.append(
+                    FileEdit(
+                        file=source.file,
+                        path=source.path,
+                        before=source.data,
+                        after=source.encode(done.text),
+                        rules=done.applied,
+                        known=known,
+                    )
                 )
-            )
+        elif done.applied or misfits:
+            refused.append(_refusal(source, before, done.applied, misfits))
     return PatchPlan(
         package=sources.package,
         version=sources.version,
@@ -205,37 +177,23 @@ def make_plan(
     )
 
 
-def _transformed(
-    source: SourceFile, flavour: Flavour, only: Collection[str]
-) -> tuple[str, tuple[str, ...], tuple[Misfit, ...]]:
-    """The text after the rules, those applied, and those that do not know its form."""
-    rules = [r for r in RULES if r.file == source.file and (not only or r.id in only)]
-    if source.text is None:
-        return "", (), tuple(Misfit(rule=rule.id, reason=source.fault) for rule in rules)
-    done = engine.transform(source.file, source.text, rules, flavour)
-    unknown = {name: v.reason for name, v in done.skipped.items() if v.state == "unknown"}
-    return done.text, done.applied, tuple(Misfit(rule=n, reason=r) for n, r in unknown.items())
-
-
 def _refusal(
     source: SourceFile,
-    manifest: Manifest | None,
+    before: PatchedFile | None,
     fits: tuple[str, ...],
     misfits: tuple[Misfit, ...],
 ) -> FileRefusal:
-    entry = manifest.of(source.file) if manifest else None
-    if entry is not None:
+    reason = "its content is that of no known release: a newer Triton, or somebody's changes"
+    released = "no known release of Triton or triton-windows holds this"
+    if before is not None:
         reason = "it was changed, or replaced by another version, after tritonwin patched it"
-        released = f"before that, its SHA-256 was {entry.before}"
-    else:
-        reason = "its content is that of no known release: a newer Triton, or somebody's changes"
-        released = "no known release of Triton or triton-windows holds this"
+        released = f"before that, its SHA-256 was {before.before}"
     return FileRefusal(
         file=source.file,
         reason=reason,
         released=released,
-        left=entry.after if entry else None,
-        found=source.sha256,
+        left=before.after if before else None,
+        found=None if source.fault == _TOO_LARGE else source.sha256,
         fits=fits,
         misfits=misfits,
     )

@@ -73,15 +73,10 @@ class FileEdit:
 
     def diff(self) -> str:
         old, new = (
-            data.removeprefix(b"\xef\xbb\xbf").decode("utf-8").replace("\r\n", "\n")
+            data.decode("utf-8-sig").replace("\r\n", "\n").splitlines(keepends=True)
             for data in (self.before, self.after)
         )
-        lines = difflib.unified_diff(
-            old.splitlines(keepends=True),
-            new.splitlines(keepends=True),
-            f"a/{self.file}",
-            f"b/{self.file}",
-        )
+        lines = difflib.unified_diff(old, new, f"a/{self.file}", f"b/{self.file}")
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
@@ -126,6 +121,9 @@ class PatchPlan:
     @property
     def rules(self) -> tuple[str, ...]:
         return tuple(rule for edit in self.edits for rule in edit.rules)
+
+    def diff(self) -> str:
+        return "".join(edit.diff() for edit in self.edits)
 
 
 @dataclass(frozen=True, kw_only=True)

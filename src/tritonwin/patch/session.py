@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from tritonwin import __version__
 from tritonwin.errors import UserError
@@ -22,7 +22,7 @@ from tritonwin.facts.interpreters import find_target
 from tritonwin.facts.packages import find_package
 from tritonwin.facts.records import Interpreter
 from tritonwin.facts.target import examine as examine_target
-from tritonwin.facts.torch_triton import HOOK, HOOK_START, is_fork, read_torch
+from tritonwin.facts.torch_triton import HOOK, HOOK_START, read_torch
 from tritonwin.journal import Header, Journal, JournalError, Store, UndoReport, preview, undo
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.hook import install
@@ -40,6 +40,10 @@ _WAIT = 5.0  # seconds for another tritonwin
 _NOT_KEPT = (
     "The files carry edits of tritonwin, but what they were before is not kept here: install this "
     "Triton again to restore it."
+)
+_FORK = (
+    "This is triton-windows: it carries its own support for Windows, and only what it lacks is "
+    "offered."
 )
 _RESTART = "Programs that are running keep the Triton that they loaded; restart them."
 
@@ -61,18 +65,18 @@ class PatchSession:
     helpers: Callable[[], tuple[Path, ...]] = tuple
 
     def status(self) -> PatchOutcome:
-        return self._outcome("examined", notes=self._notes())
+        return self._outcome("examined")
 
     def diff(self, choice: RuleChoice = ALL, *, import_time: bool = False) -> PatchOutcome:
         plan = self.plan(choice)
         if import_time:
             self._hook_target()
-        return self._planned(plan, "refused" if plan.refused else "planned")
+        return self._outcome("refused" if plan.refused else "planned", plan)
 
     def apply(self, choice: RuleChoice = ALL, *, import_time: bool = False) -> PatchOutcome:
         plan, hook = self.plan(choice), self._hook()
         if plan.refused:
-            return self._planned(plan, "refused")
+            return self._outcome("refused", plan)
         if import_time:
             if self._report().of("applied"):
                 raise UserError(
@@ -83,7 +87,7 @@ class PatchSession:
             title = f"patch Triton in {self.package} when it is imported"
             driver = there is not None and there.driver
             journal, files = self.write_hook("patch-hook", title, choice, driver=driver)
-            return self._outcome("applied", journal=journal, changed=files, notes=(_RESTART,))
+            return self._outcome("applied", journal=journal, changed=files)
         if hook is not None:
             state = "lies damaged" if hook.damaged else "patches this Triton already,"
             raise UserError(
@@ -91,10 +95,8 @@ class PatchSession:
                 "Take it out first: tritonwin patch revert",
             )
         if not plan.edits:
-            return self._planned(plan, "nothing")
-        written = self.carry_out(plan)
-        done = self._planned(plan, "applied")
-        return replace(done, journal=written, notes=(*done.notes, _RESTART))
+            return self._outcome("nothing", plan)
+        return self._outcome("applied", plan, journal=self.carry_out(plan))
 
     def revert(self) -> PatchOutcome:
         """Undo what apply did, wherever it stands: applied, or cut off in the middle.
@@ -106,17 +108,16 @@ class PatchSession:
         if hook is not None:
             title = f"patch Triton in {self.package} no longer when it is imported"
             journal, files = self.take_from_hook("patch-hook", title, None, driver=hook.driver)
-            return self._outcome("reverted", journal=journal, changed=files, notes=(_RESTART,))
+            return self._outcome("reverted", journal=journal, changed=files)
         with self.locked():
             reports, changed = self._revert_files()
-            conflicts = tuple(c for report in reports for c in report.conflicts)
             if any(report.state != "undone" for report in reports):
-                return replace(self._outcome("refused"), conflicts=conflicts)
+                conflicts = tuple(c for report in reports for c in report.conflicts)
+                return self._outcome("refused", conflicts=conflicts)
             if not reports:
-                notes = (_NOT_KEPT,) if self._report().of("applied") else ()
-                return self._outcome("nothing", notes=notes)
+                return self._outcome("nothing")
             self._clear_helpers()
-        return self._outcome("reverted", journal=reports[-1].id, changed=changed, notes=(_RESTART,))
+        return self._outcome("reverted", journal=reports[-1].id, changed=changed)
 
     def plan(self, choice: RuleChoice = ALL) -> PatchPlan:
         return make_plan(read_triton(self.package), choice, self.manifest())
@@ -285,45 +286,28 @@ class PatchSession:
         return examine(read_triton(self.package))
 
     def _outcome(
-        self,
-        status: PatchStatus,
-        *,
-        changed: tuple[str, ...] = (),
-        journal: str | None = None,
-        notes: tuple[str, ...] = (),
+        self, status: PatchStatus, plan: PatchPlan | None = None, **more: Any
     ) -> PatchOutcome:
-        return PatchOutcome(
-            **vars(self._report()),
-            status=status,
-            changed=changed,
-            hook=self._hook(),
-            journal=journal,
-            notes=notes,
-        )
-
-    def _planned(self, plan: PatchPlan, status: PatchStatus) -> PatchOutcome:
-        edits = () if plan.refused else plan.edits
-        return replace(
-            self._outcome(status, changed=tuple(e.file for e in edits), notes=self._notes()),
-            refused=plan.refused,
-            skipped=plan.skipped,
-            unverified=tuple(edit.file for edit in plan.edits if not edit.known),
-            diff="".join(edit.diff() for edit in plan.edits) if status == "planned" else None,
-        )
-
-    def _notes(self) -> tuple[str, ...]:
+        """The outcome with the state after it; `more`: other fields of it."""
+        report = self._report()
         notes = []
-        if is_fork(self.package):
-            notes.append(
-                "This is triton-windows: it carries its own support for Windows, and only what it "
-                "lacks is offered."
-            )
-        if not any(is_file(self.package / "_C" / f"libtriton.{e}") for e in ("pyd", "so")):
-            notes.append(
-                "There is no libtriton in this folder: its sources can be patched, but it cannot "
-                "run."
-            )
-        return tuple(notes)
+        if report.flavour == "fork" and status != "reverted":
+            notes.append(_FORK)
+        if status == "nothing" and plan is None and report.of("applied"):
+            notes.append(_NOT_KEPT)
+        if status in {"applied", "reverted"}:
+            notes.append(_RESTART)
+        if plan is not None:
+            more |= {
+                "changed": () if plan.refused else tuple(edit.file for edit in plan.edits),
+                "refused": plan.refused,
+                "skipped": plan.skipped,
+                "unverified": tuple(edit.file for edit in plan.edits if not edit.known),
+                "diff": plan.diff() if status == "planned" else None,
+            }
+        return PatchOutcome(
+            **vars(report), status=status, hook=self._hook(), notes=tuple(notes), **more
+        )
 
 
 def of_folder(folder: Path) -> PatchSession:

@@ -13,12 +13,7 @@ from ctypes import byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
 
 from tritonwin.driver.payload.api import Api, parse
 from tritonwin.driver.payload.packed import Packed
-from tritonwin.driver.payload.sources import (
-    TDM,
-    DriverSource,
-    UnknownDriverError,
-    check_functions,
-)
+from tritonwin.driver.payload.sources import TDM, DriverSource, UnknownDriverError, check_functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

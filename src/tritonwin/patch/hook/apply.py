@@ -45,14 +45,9 @@ def apply(file: str, path: str, data: bytes, flavour: Flavour, choice: RuleChoic
     """
     python = file.endswith(".py")
     text = importlib.util.decode_source(data) if python else _c_text(data)
-    only = choice.only if choice else ("",)
-    chosen = [rule for rule in RULES if not only or rule.id in only]
+    chosen = [rule for rule in RULES if choice and choice.takes(rule.id)]
     outcome = engine.transform(file, text, chosen, flavour)
-    wrong = "; ".join(
-        f"rule {name}: {verdict.reason}"
-        for name, verdict in outcome.skipped.items()
-        if verdict.state == "unknown"
-    )
+    wrong = "; ".join(f"rule {name}: {reason}" for name, reason in outcome.unknown.items())
     trusted = choice is not None and choice.allow_unknown
     if outcome.applied and not trusted and not engine.releases(file, text):
         return None, (), "not patched, its content is that of no known release"
@@ -76,20 +71,19 @@ def compiled(text: str, patched: str, path: str) -> CodeType:
     for node in ast.walk(tree):
         if not isinstance(node, (ast.expr, ast.stmt, ast.excepthandler, ast.arg, ast.keyword)):
             continue
-        first, last = node.lineno, node.end_lineno or node.lineno
-        node.lineno, node.end_lineno = line[first], line[last]
-        if (line[first], line[last]) != (first, last):
+        first, last = line[node.lineno], line[node.end_lineno or node.lineno]
+        if (first, last) != (node.lineno, node.end_lineno):
             # columns of a line that is another one on disk mean nothing
             node.col_offset = node.end_col_offset = 0
+        node.lineno, node.end_lineno = first, last
     return compile(tree, path, "exec", dont_inherit=True)
 
 
 def _original_lines(old: list[str], new: list[str]) -> dict[int, int]:
     """For each line of the new text, from 1, the old one that it is or stands below."""
-    lines: dict[int, int] = {}
-    for _, start, end, new_start, new_end in difflib.SequenceMatcher(
-        None, old, new, autojunk=False
-    ).get_opcodes():
-        for offset in range(new_end - new_start):
-            lines[new_start + offset + 1] = max(min(start + offset + 1, end), 1)
-    return lines
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    return {
+        at + 1: max(min(start + at - first + 1, end), 1)
+        for _, start, end, first, last in matcher.get_opcodes()
+        for at in range(first, last)
+    }

@@ -19,7 +19,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tritonwin import __version__
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Interpreter
 from tritonwin.facts.torch_triton import HOOK, HOOK_SETTINGS, HOOK_START, hook_settings
@@ -92,7 +91,6 @@ def generate(choice: RuleChoice | None, *, driver: bool = False) -> dict[str, by
     rewritten = (*FILES, *DETOURS) if choice else ("backends/__init__.py",)
     handed = DRIVER_FILES if driver else ()
     settings: dict[str, Any] = {
-        "tool": __version__,
         "modules": {_module(f): f for f in (*rewritten, *handed) if f.endswith(".py")},
         "rewritten": tuple(dict.fromkeys(rewritten)),
         "choice": choice and (tuple(choice.only), choice.allow_unknown),

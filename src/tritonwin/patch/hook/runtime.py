@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any
 
-# tool       version of tritonwin
 # digest     of all that is written here
 # modules    names of Triton's modules that concern the hook -> files below the package folder
 # rewritten  files whose text the rules may change
@@ -38,7 +37,6 @@ DAMAGED = (
     "the import hook is damaged and changes nothing; write it again, or: tritonwin patch revert"
 )
 
-late = "triton" in sys.modules  # it was imported before this hook was there
 done: dict[str, Any] = {}  # by file: what the rules did in this process
 adopted: dict[str, Any] = {}  # by file: "", or why it compiles its driver all the same
 _said: set[str] = set()
@@ -294,22 +292,9 @@ class CarriedLoader:
         exec(_package(module.__name__)[1][module.__file__ or ""], module.__dict__)  # noqa: S102
 
     @staticmethod
-    def modules(package: str) -> list[str]:
-        """The names of the modules in a carried package, as pkgutil finds them elsewhere."""
-        inside = package.replace(".", "/") + "/"
-        names = (p[len(inside) : -3] for p in _package(package)[1] if p.startswith(inside))
-        return [name for name in names if "/" not in name and name != "__init__"]
-
-    @staticmethod
     def get_data(path: str) -> bytes:
         path = path.replace("\\", "/")
         return _package(path.replace("/", "."))[0][path].encode("utf-8")
-
-    @staticmethod
-    def get_source(name: str) -> str | None:
-        """For tracebacks and inspect."""
-        file = getattr(sys.modules.get(name), "__file__", None) or ""
-        return _package(name)[0].get(file)
 
 
 def _package(name: str) -> tuple[dict[str, str], dict[str, CodeType]]:
@@ -392,13 +377,7 @@ def report() -> dict[str, Any]:
     for name, file in SETTINGS["modules"].items():
         if file in SETTINGS["driver"] and name in sys.modules:
             adopted.setdefault(file, "another import hook, which comes first, loads the module")
-    return {
-        "tool": SETTINGS["tool"],
-        "digest": SETTINGS["digest"],
-        "late": late,
-        "files": done,
-        "driver": adopted,
-    }
+    return {"files": done, "driver": adopted}
 
 
 def main() -> None:

@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 
 from tritonwin.patch import payload
-from tritonwin.patch.edits import (
-    Source,
-    absent,
-    fixed,
-    is_guarded,
-    replaced,
-    substituted,
-    unknown,
-)
+from tritonwin.patch.edits import Source, absent, fixed, is_guarded, replaced, substituted, unknown
 from tritonwin.patch.engine import edits
 
 # -- dlfcn.h

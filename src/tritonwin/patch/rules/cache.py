@@ -5,13 +5,7 @@ from __future__ import annotations
 import ast
 
 from tritonwin.patch import payload
-from tritonwin.patch.edits import (
-    Source,
-    calls,
-    fixed,
-    unknown,
-    walk,
-)
+from tritonwin.patch.edits import Source, calls, fixed, unknown, walk
 from tritonwin.patch.engine import edits
 
 _REPLACE = """\

@@ -6,12 +6,7 @@ import ast
 import re
 
 from tritonwin.patch import payload
-from tritonwin.patch.edits import (
-    Source,
-    absent,
-    fixed,
-    unknown,
-)
+from tritonwin.patch.edits import Source, absent, fixed, unknown
 from tritonwin.patch.engine import edits
 
 _ARGUMENTS = ["name", "src", "srcdir", "library_dirs", "include_dirs", "libraries"]

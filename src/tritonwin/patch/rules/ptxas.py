@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tritonwin.patch.edits import (
-    Source,
-    absent,
-    calls,
-    fixed,
-    unknown,
-    walk,
-)
+from tritonwin.patch.edits import Source, absent, calls, fixed, unknown, walk
 from tritonwin.patch.engine import edits
 
 _BLACKWELL = """\
