@@ -23,7 +23,7 @@ from wheel_files import make_wheel
 from tritonwin.build import archs, command, order, recipe, tools
 from tritonwin.build import toolkit as toolkits
 from tritonwin.build.command import UnfitEnvironmentError
-from tritonwin.build.order import BuildMachine, Order, Request, survey, survey_snapshot
+from tritonwin.build.order import BuildMachine, Order, Request, survey
 from tritonwin.build.plan import GIB, BuildPlan, Notes
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load, names
@@ -598,7 +598,7 @@ def test_a_snapshot_is_planned_for_its_machine(
     system = replace(facts.system, memory_bytes=32 * GIB, cpu_count=8)
     facts = replace(facts, target=replace(target, base_executable=None), system=system)
     asked = Order(recipe="sageattention", anyway=True)
-    machine = survey_snapshot(asked, facts, BuildContext(pip=no_pip))
+    machine = survey(asked, facts, BuildContext(pip=no_pip), elsewhere=True)
     made = plan(asked, machine)
     assert made.possible, refused(made)
     assert made.windows is (on is windows)
@@ -621,7 +621,7 @@ def test_the_public_lists_are_asked_before_a_build(
     for offline in (False, True):
         wanted = Order(recipe=FLASH, offline=offline)
         assert survey(wanted, machine.facts, at(machine)).wheel is None
-        assert survey_snapshot(wanted, machine.facts, at(machine)).wheel is None
+        assert survey(wanted, machine.facts, at(machine), elsewhere=True).wheel is None
     assert [options["public"] for options in asked] == [True, True, False, False]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ntpath
 import re
 import shutil
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,8 +28,8 @@ from tritonwin.system.host import Environment, Host
 from tritonwin.system.process import run
 
 _SECONDS = 60.0  # for a Python to start
-_METADATA = re.compile(r"^Version: (\S{1,60})$", re.MULTILINE)
-_PROJECT = re.compile(r"""^\s{0,8}version\s?=\s?["']([^"']{1,60})["']""", re.MULTILINE)
+_METADATA = r"^Version: (\S{1,60})$"
+_PROJECT = r"""^\s{0,8}version\s?=\s?["']([^"']{1,60})["']"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,81 +169,68 @@ def parent_folder(root: Path | None, host: Host) -> str:
     return found
 
 
-def survey(order: Order, facts: Facts, context: BuildContext) -> BuildMachine:
+def survey(
+    order: Order, facts: Facts, context: BuildContext, *, elsewhere: bool = False
+) -> BuildMachine:
     """Look at the machine that a build is planned for.
 
     The target's indexes and the public lists are asked for a wheel that exists already.
 
+    Args:
+        elsewhere: the facts are a snapshot's, and nothing else is known: all of the memory counts
+            as free, and the disk as large enough. Of places for wheels the public lists are asked.
+
     Raises:
         UserError: no such recipe, source or folder.
     """
-    host, target, venv = context.host, facts.target, None
-    with suppress(OSError, ValueError):  # there is no such program here
-        if target:
+    host, target, runtime, venv = context.host, facts.target, None, None
+    windows = facts.system.os == "windows" if elsewhere else host.windows
+    if target and elsewhere:
+        embedded = "embedded" in (target.kind, *target.managers)
+        venv, runtime = (False, _runtime(target)) if embedded else (None, None)
+    elif target:
+        with suppress(OSError, ValueError):  # there is no such program here
             done = run(target.executable, ("-I", "-c", "import venv"), timeout=_SECONDS)
             venv = done.code == 0
-    return BuildMachine(
+        runtime = _runtime(target) if windows else None
+        name = "".join((target.version or "").split(".")[:2])
+        if runtime and not is_file(Path(runtime, f"python{name}.zip")):
+            runtime = None  # only the standard library in a zip beside the program runs anywhere
+    machine = BuildMachine(
         facts=facts,
         host=host,
         resources=jobs.resources(),
-        checkout=_checkout(order, windows=host.windows),
-        disk_free=_free(Path(parent_folder(order.root, host))),
-        wheel=_wheel(order, facts, context),
-        venv=venv,
-        runtime=_runtime(target, is_file) if target and host.windows else None,
-    )
-
-
-def survey_snapshot(order: Order, facts: Facts, context: BuildContext) -> BuildMachine:
-    """The machine of a snapshot, of which nothing is known but its facts.
-
-    All of its memory counts as free, and the disk as large enough. Its pip cannot be asked for
-    the indexes that it is configured for; the public lists are.
-
-    Raises:
-        UserError: no such recipe, source or folder.
-    """
-    windows = facts.system.os == "windows"
-    target, memory = facts.target, facts.system.memory_bytes
-    kinds = (target.kind, *target.managers) if target else ()
-    embedded = "embedded" in kinds
-    cores = facts.system.cpu_count or 1
-    return BuildMachine(
-        facts=facts,
-        host=replace(context.host, env=Environment({}, windows=windows), windows=windows),
-        resources=Resources(allocatable=memory, physical=memory, cores=cores),
         checkout=_checkout(order, windows=windows),
-        wheel=_wheel(order, facts, context, elsewhere=True),
-        venv=False if embedded else None,
-        runtime=_runtime(target, lambda _: True) if target and embedded else None,
-        elsewhere=True,
+        wheel=_wheel(order, facts, context, elsewhere=elsewhere),
+        venv=venv,
+        runtime=runtime,
+        elsewhere=elsewhere,
+    )
+    if not elsewhere:
+        return replace(machine, disk_free=_free(Path(parent_folder(order.root, host))))
+    free, cores = facts.system.memory_bytes, facts.system.cpu_count or 1
+    return replace(
+        machine,
+        host=replace(host, env=Environment({}, windows=windows), windows=windows),
+        resources=Resources(allocatable=free, physical=free, cores=cores),
     )
 
 
-def _runtime(target: Interpreter, exists: Callable[[Path], bool]) -> str | None:
-    """The folder of an embedded Python: its standard library is a zip file beside the program."""
-    folder = ntpath.dirname(target.base_executable or target.executable)
-    name = "".join((target.version or "").split(".")[:2])
-    return folder if exists(Path(folder, f"python{name}.zip")) else None
+def _runtime(target: Interpreter) -> str:
+    return ntpath.dirname(target.base_executable or target.executable)
 
 
 def _checkout(order: Order, *, windows: bool) -> Checkout | None:
-    """The source, where it is a folder.
-
-    Raises:
-        UserError: there is no such recipe, or the folder holds no project.
-    """
-    recipe = load(order.recipe)
+    """The source, where it is a folder; raises UserError where that holds no project."""
     folder = Path(order.source) if order.source else None
     if folder is None or not is_folder(folder):
         return None
-    found = read_checkout(folder, recipe, windows=windows)
-    if found is None:
-        raise UserError(
-            f"{folder} holds neither setup.py nor pyproject.toml",
-            "Name the folder of the project itself: --source DIR",
-        )
-    return found
+    if found := read_checkout(folder, load(order.recipe), windows=windows):
+        return found
+    raise UserError(
+        f"{folder} holds neither setup.py nor pyproject.toml",
+        "Name the folder of the project itself: --source DIR",
+    )
 
 
 def read_checkout(folder: Path, recipe: Recipe, *, windows: bool) -> Checkout | None:
@@ -265,17 +251,14 @@ def read_checkout(folder: Path, recipe: Recipe, *, windows: bool) -> Checkout | 
 
 
 def _version(root: Path, project: Path, recipe: Recipe) -> str | None:
-    named = [(root / recipe.version_file, re.compile(recipe.version_pattern))]
-    if recipe.version_file == "setup.py":
-        named = [(project / "setup.py", re.compile(recipe.version_pattern))]
+    named = (project if recipe.version_file == "setup.py" else root) / recipe.version_file
     for file, pattern in (
-        *(named if recipe.version_file else ()),
+        *([(named, recipe.version_pattern)] if recipe.version_file else ()),
         (project / "PKG-INFO", _METADATA),
         (project / "pyproject.toml", _PROJECT),
         (project / "setup.py", _PROJECT),
     ):
-        found = pattern.search(read_text(file) or "")
-        if found:
+        if found := re.search(pattern, read_text(file) or "", re.MULTILINE):
             return str(found[1])
     return None
 

@@ -251,7 +251,6 @@ class BuildPlan:
     job_variables: tuple[str, ...] = ()
     extension_variables: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
-    downloads: tuple[FileSource, ...] = ()
     command: tuple[str, ...]
     local_version: str = ""
     imports: tuple[str, ...] = ()

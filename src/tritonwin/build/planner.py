@@ -17,7 +17,6 @@ from tritonwin.build.plan import GIB, BuildPlan, Layout, SourceEdit
 from tritonwin.build.recipe import Circumstances, Recipe, load, toolchain
 from tritonwin.build.tools import Tools
 from tritonwin.support.versions import series
-from tritonwin.support.wheel_choice import FileSource
 
 _TRITON = "triton"
 _NVCC_FLAGS = "NVCC_APPEND_FLAGS"
@@ -76,9 +75,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         variables[_NVCC_FLAGS] = " ".join([*variables.get(_NVCC_FLAGS, "").split(), *nvcc])
     if cxx and recipe.cxx_variable:
         variables[recipe.cxx_variable] = " ".join(cxx)
-    needed: tuple[dict[str, str], tuple[FileSource, ...]] = {}, ()
-    if recipe.name == _TRITON:
-        needed = triton.needs(request, release)
+    needed = triton.needs(request, release) if recipe.name == _TRITON else {}
     pins = machine.checkout.pins if machine.checkout else None
     return BuildPlan(
         recipe=recipe.name,
@@ -112,7 +109,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         environment=command.checked(
             {
                 **command.planned(layout, toolkit),
-                **needed[0],
+                **needed,
                 **variables,
             }
         ),
@@ -125,7 +122,6 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
             *(release.requirements if release else ()),
             *(pins.requirements if pins else ()),
         ),
-        downloads=needed[1],
         command=tuple(word.replace("{dist}", str(layout.dist)) for word in recipe.command),
         local_version=local,
         imports=recipe.imports,

@@ -134,8 +134,7 @@ def describe(
     Args:
         installed: normalised names and versions of what the build environment sees.
     """
-    parts = (*(plan.cuda.parts if plan.cuda else ()), *plan.downloads)
-    inputs = {part.file: part.sha256 or "" for part in parts}
+    inputs = {part.file: part.sha256 or "" for part in (plan.cuda.parts if plan.cuda else ())}
     if plan.source.sha256:
         inputs[Path(plan.source.location).name] = plan.source.sha256
     if commit := source.commit(plan):

@@ -68,8 +68,8 @@ def prepare(
         offline=order.offline,
         facts=facts,
     )
-    survey = orders.survey_snapshot if from_snapshot else orders.survey
-    return planner.plan(order, survey(order, facts, context)), context
+    machine = orders.survey(order, facts, context, elsewhere=from_snapshot)
+    return planner.plan(order, machine), context
 
 
 def recipe_for(distribution: str) -> str | None:
