@@ -21,14 +21,12 @@ from trees import plant
 from wheel_files import make_wheel
 
 from tritonwin.build import archs, command, order, recipe, tools
-from tritonwin.build import toolkit as toolkits
 from tritonwin.build.command import UnfitEnvironmentError
 from tritonwin.build.order import BuildMachine, Order, Request, survey
 from tritonwin.build.plan import GIB, BuildPlan, Notes
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load, names
-from tritonwin.build.source import BuildContext
-from tritonwin.build.toolkit import assemble, name_libraries
+from tritonwin.build.source import BuildContext, assemble, name_libraries
 from tritonwin.errors import UserError
 from tritonwin.facts.records import CudaToolkit, PythonDev, Variable
 from tritonwin.journal.tree import file_hash
@@ -208,7 +206,7 @@ def test_where_torch_wants_no_toolkit_any_is_taken(tmp_path: Path) -> None:
     assert said(made, "CUDA").endswith("the first that is complete")
     nameless = replace(toolkit("9.0"), version=None)
     request = asked(tmp_path, torch=None, cuda_toolkits=(toolkit("13.0"), nameless))
-    assert toolkits.none_fits(request) == (
+    assert tools.none_fits(request) == (
         "the build needs a CUDA toolkit, and there is none; "
         r"not taken: C:\CUDA\v9.0 (its version is not known)"
     )
@@ -299,11 +297,13 @@ def test_parts_without_a_compiler_are_no_toolkit(tmp_path: Path) -> None:
 
 def test_the_standard_library_of_a_toolset_refuses_a_cuda() -> None:
     """nvcc would take it: `accepts` is what the toolkit's own header says."""
-    why = tools.why_not("14.44.35207", cuda="12.3", accepts=">=14.20,<14.50")
+    why = tools.toolset_misfit("14.44.35207", "12.3", accepts=">=14.20,<14.50")
     assert why == "its standard library wants CUDA >=12.4 (STL1002)"
-    assert tools.why_not("14.44.35207", cuda=None) == ""
-    assert tools.why_not("14.44.35207", cuda="12.8", wants=">=14.50") == "the recipe wants >=14.50"
-    assert "older than" in tools.why_not("14.0.23918", cuda=None)
+    assert tools.toolset_misfit("14.44.35207", None) == ""
+    assert (
+        tools.toolset_misfit("14.44.35207", "12.8", wants=">=14.50") == "the recipe wants >=14.50"
+    )
+    assert "older than" in tools.toolset_misfit("14.0.23918", None)
 
 
 def gcc(folder: Path, name: str, says: str, code: int = 0) -> str:
@@ -386,7 +386,7 @@ def asked(tmp: Path, cuda: str | None = None, *, on_windows: bool = True, **fact
 
 
 def versions(request: Request) -> list[str]:
-    return [f"{choice.version} {choice.origin}" for choice in toolkits.candidates(request)]
+    return [f"{choice.version} {choice.origin}" for choice in tools.toolkits(request)]
 
 
 def test_a_folder_is_read_as_a_toolkit_of_that_system(tmp_path: Path, *, on_windows: bool) -> None:
@@ -395,7 +395,7 @@ def test_a_folder_is_read_as_a_toolkit_of_that_system(tmp_path: Path, *, on_wind
     assert versions(here) == ["12.8 system"]
     there = asked(tmp_path, str(path), on_windows=not on_windows, cuda_toolkits=())
     assert versions(there) == []
-    refused = toolkits.none_fits(there)
+    refused = tools.none_fits(there)
     assert refused.endswith(f"--cuda {path} names none; not taken: {path} (no cicc, no nvcc)")
 
 
@@ -427,7 +427,7 @@ def test_a_folder_that_is_known_is_taken_as_it_is_known(tmp_path: Path) -> None:
 def test_why_no_toolkit_fits(
     tmp_path: Path, found: tuple[CudaToolkit, ...], named: str | None, said: str
 ) -> None:
-    message = toolkits.none_fits(asked(tmp_path, named, cuda_toolkits=found))
+    message = tools.none_fits(asked(tmp_path, named, cuda_toolkits=found))
     assert message == f"the build needs a toolkit of CUDA 12, and {said}"
 
 

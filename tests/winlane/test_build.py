@@ -322,7 +322,7 @@ from tritonwin.build.jobs import resources
 from tritonwin.build.order import BuildMachine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.source import BuildContext
-from tritonwin.build.toolkit import assemble
+from tritonwin.build.source import assemble
 from tritonwin.facts.collect import collect
 from tritonwin.system.host import Host
 from tritonwin.facts.toolchain.cuda import newest_host_msvc

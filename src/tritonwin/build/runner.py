@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tritonwin.build import attempt, source, toolkit, venv, wheel
+from tritonwin.build import attempt, source, venv, wheel
 from tritonwin.build.command import command, inherited
 from tritonwin.build.outcome import BuildOutcome, BuildRun, BuildState
 from tritonwin.build.plan import BuildPlan
@@ -117,9 +117,9 @@ def _prepare(plan: BuildPlan, context: BuildContext) -> tuple[Mapping[str, str],
         )
     if plan.cuda and plan.cuda.origin == "assembled":
         on_event(f"CUDA {plan.cuda.version}")
-        toolkit.assemble(plan.cuda.parts, Path(plan.cuda.path), context)
+        source.assemble(plan.cuda.parts, Path(plan.cuda.path), context)
     if plan.cuda and plan.cuda.origin == "packages" and not plan.windows:
-        toolkit.name_libraries(Path(plan.cuda.path, "lib"), layout.cuda)
+        source.name_libraries(Path(plan.cuda.path, "lib"), layout.cuda)
     on_event("build environment")
     python = venv.make(plan.target, layout.venv, plan.runtime)
     wanted = venv.missing(plan.requirements, venv.installed(python.python))

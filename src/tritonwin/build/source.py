@@ -12,6 +12,8 @@ import html
 import io
 import os
 import re
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,15 +29,16 @@ from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import addresses, download
 from tritonwin.support.addresses import DownloadError, without_secrets
-from tritonwin.support.archives import unpack, write
+from tritonwin.support.archives import unpack, unpack_folders, write
 from tritonwin.support.download import NotFoundError
 from tritonwin.support.links import not_offered
 from tritonwin.support.pip import Pip, Places, configured_places
 from tritonwin.support.wheel_choice import FileSource
-from tritonwin.system.files import is_file, is_folder, read_text
+from tritonwin.system.files import is_file, is_folder, paths_in, read_text
 from tritonwin.system.host import Host, merged
 from tritonwin.system.process import run
 
+_PREFIX = "nvidia/cu13"  # of NVIDIA's wheels for CUDA 13, in which nvcc finds all its parts
 _JSON_OR_HTML = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5"}
 
 
@@ -288,6 +291,45 @@ def address_in(page: str, file: str) -> str | None:
     pattern = rf"""["']((?:[^"'\s]{{0,2000}}/)?{re.escape(file)})["'#]"""
     # in JSON the bare name stands beside the address
     return max(map(html.unescape, re.findall(pattern, page)), key=len, default=None)
+
+
+# --- a CUDA toolkit, assembled from wheels of the package index: one folder, a valid CUDA_HOME
+
+
+def assemble(parts: Sequence[FileSource], to: Path, context: BuildContext) -> None:
+    """Make `to` the toolkit; one that an earlier run has assembled stays.
+
+    Raises:
+        DownloadError: a part cannot be fetched, or has another hash.
+        UserError: the parts hold no nvcc, or what they must not.
+    """
+    if is_folder(to):
+        return
+    work = to.with_name(to.name + ".part")
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    wheels = to.with_name(to.name + ".wheels")
+    for part in parts:
+        context.on_event(f"{part.name} {part.version}")
+        unpack_folders(context.obtain(part, wheels), {_PREFIX: work})
+    if not any(is_file(work / "bin" / name) for name in ("nvcc", "nvcc.exe")):
+        raise UserError(
+            "the parts of the CUDA toolkit hold no nvcc",
+            "Install the CUDA toolkit and name its folder: --cuda DIR",
+        )
+    if sys.platform != "win32":
+        name_libraries(work / "lib", work / "lib")
+    work.rename(to)
+    shutil.rmtree(wheels, ignore_errors=True)
+
+
+def name_libraries(folder: Path, into: Path) -> None:
+    """Link every library under the name that a linker asks for; a wheel cannot hold such a link."""
+    into.mkdir(parents=True, exist_ok=True)
+    for library in paths_in(folder, "lib*.so.*"):
+        name = into / (library.name.partition(".so.")[0] + ".so")
+        if not os.path.lexists(name):
+            name.symlink_to(library.name if folder == into else library)
 
 
 # --- commits of repositories

@@ -1,5 +1,8 @@
 """Toolkit, compiler and architectures of a build: chosen together, for each limits the others.
 
+The toolkit is of torch's major version, and has a compiler beside it. Where none is installed, one
+for CUDA 13 is assembled from wheels; those for CUDA 12 have no nvcc.
+
 Two tables decide on the compiler. nvcc refuses a `_MSC_VER` outside of its range
 (crt/host_config.h), and the standard library of a toolset refuses a CUDA below its floor (STL1002).
 The latest toolset by vswhere is often too new, so the toolset is named:
@@ -9,20 +12,30 @@ The latest toolset by vswhere is often too new, so the toolset is named:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tritonwin.build import archs, toolkit
+from tritonwin.build import archs
 from tritonwin.build import recipe as tables
 from tritonwin.build.order import Request
 from tritonwin.build.origin import SourceOrigin
-from tritonwin.build.plan import Notes, Toolkit, Toolset
+from tritonwin.build.plan import Notes, Toolkit, ToolkitOrigin, Toolset
+from tritonwin.facts.records import CudaToolkit
+from tritonwin.facts.toolchain.cuda import ToolkitPlace, describe
+from tritonwin.facts.toolchain.parts import parts
 from tritonwin.support.versions import fits
 from tritonwin.system import process
-from tritonwin.system.files import version_key
+from tritonwin.system.files import same_place, version_key
 from tritonwin.system.host import Host
 
+_PROBLEM = "cuda-toolkit-for-build"
+_LACKING = "vs-components-missing"
+_MISMATCH = "nvcc-host-compiler-mismatch"
+_ORIGINS: dict[str, ToolkitOrigin] = {"conda": "conda", "pip-cu13": "packages"}
+# NVIDIA's wheels for Linux name the library libcudart.so.13 only; the build makes the other name.
+_MADE_BY_BUILD = frozenset({"cudart.lib"})
 _MSVC = "--msvc"
 _CXX = "CXX="  # the variable, on other systems than Windows
 _SECONDS = 20.0
@@ -47,24 +60,24 @@ def choose(request: Request, origin: SourceOrigin) -> Tools:
     if not request.recipe.needs_cuda:
         return _with(request, origin, None)
     tried: list[tuple[Tools, Notes]] = []
-    for candidate in toolkit.candidates(request):
+    for candidate in toolkits(request):
         attempt = replace(request, notes=Notes())
         tried.append((_with(attempt, origin, candidate), attempt.notes))
         if not attempt.notes.refusals:
-            break
-    if not tried:
-        message = toolkit.none_fits(request)
-        request.notes.because("CUDA", "none", message, "--cuda")
-        request.notes.refuse(
-            message,
-            f"Install it: conda install -c nvidia cuda-toolkit={request.torch_cuda or '13.0'}, or "
-            "NVIDIA's installer, and name its folder: --cuda DIR",
-            toolkit.PROBLEM,
-        )
-        return _with(request, origin, None)
-    found, notes = next((t for t in tried if not t[1].refusals), tried[0])
-    request.notes.take_over(notes)
-    return found
+            request.notes.take_over(attempt.notes)
+            return tried[-1][0]
+    if tried:
+        request.notes.take_over(tried[0][1])
+        return tried[0][0]
+    message = none_fits(request)
+    request.notes.because("CUDA", "none", message, "--cuda")
+    request.notes.refuse(
+        message,
+        f"Install it: conda install -c nvidia cuda-toolkit={request.torch_cuda or '13.0'}, or "
+        "NVIDIA's installer, and name its folder: --cuda DIR",
+        _PROBLEM,
+    )
+    return _with(request, origin, None)
 
 
 def _with(request: Request, origin: SourceOrigin, chosen: Toolkit | None) -> Tools:
@@ -77,7 +90,7 @@ def _with(request: Request, origin: SourceOrigin, chosen: Toolkit | None) -> Too
         notes.refuse(
             f"{request.recipe.name} {origin.version} wants CUDA {wants}, this is {version}",
             "Name another toolkit (--cuda) or another version (--version).",
-            toolkit.PROBLEM,
+            _PROBLEM,
         )
     toolset: Toolset | None = None
     if request.windows:
@@ -86,20 +99,16 @@ def _with(request: Request, origin: SourceOrigin, chosen: Toolkit | None) -> Too
         notes.because("toolset", "not known", "a snapshot says nothing of c++", _CXX)
     else:
         toolset = choose_gcc(request.host, version, notes)
-    # without a toolkit nothing can be said against architectures
-    of_archs = Notes()
     tokens = archs.choose(
         request.recipe,
         origin.version,
         version,
-        of_archs,
+        # without a toolkit nothing can be said against architectures
+        notes if chosen else replace(notes, refusals=[]),
         gpus=[g.compute_capability for g in request.facts.nvidia_gpus if g.compute_capability],
         asked=request.order.archs,
         windows=request.windows,
     )
-    if chosen is None:
-        of_archs.refusals.clear()
-    notes.take_over(of_archs)
     return Tools(toolkit=chosen, toolset=toolset, tokens=tokens)
 
 
@@ -110,9 +119,102 @@ def _reason(chosen: Toolkit, torch_cuda: str | None) -> str:
     if chosen.parts:
         size = sum(part.size or 0 for part in chosen.parts) / 2**20
         what += f"; {len(chosen.parts)} wheels of {size:.0f} MB, since none is installed"
-    if toolkit.matches(chosen.version, torch_cuda):
+    if _matches(chosen.version, torch_cuda):
         return what
     return f"{what}; torch only warns of another minor version"
+
+
+# --- the CUDA toolkit
+
+
+def toolkits(request: Request) -> Iterator[Toolkit]:
+    """Toolkits that can build for this torch, the best first.
+
+    torch refuses another major version than its own and warns of another minor one. A toolkit that
+    is there comes before one that would be assembled.
+    """
+    asked, torch_cuda, windows = request.order.cuda, request.torch_cuda, request.windows
+    named = _named(request)
+    fitting, assembled = [], []
+    for there in [named] if named else request.facts.cuda_toolkits:
+        version = there.version or ""
+        short = ".".join(version.split(".")[:2])
+        other = asked and not named and not _matches(short, asked)
+        if other or toolkit_misfit(there, torch_cuda, windows=windows):
+            continue
+        msvc = tables.msvc_for(version)
+        if windows and there.host_msvc_max and msvc:
+            # `_MSC_VER` 1949 is toolset 14.49
+            msvc = f"{msvc.split(',')[0]},<14.{int(there.host_msvc_max) - 1899}"
+        origin = _ORIGINS.get(there.layout, "system")
+        fitting.append(Toolkit(origin=origin, path=there.path, version=short, msvc=msvc))
+    for version in tables.assembled_versions():
+        fits_torch = torch_cuda is None or _major(version) == _major(torch_cuda)
+        if fits_torch and asked in {None, "assembled", version}:
+            made_of = tables.parts_of(version, windows=windows)
+            msvc = tables.msvc_for(version)
+            assembled.append(
+                Toolkit(origin="assembled", path="", version=version, msvc=msvc, parts=made_of)
+            )
+    for group in (fitting, assembled):
+        yield from sorted(group, key=lambda t: _distance(t.version, torch_cuda))
+
+
+def toolkit_misfit(toolkit: CudaToolkit, torch_cuda: str | None, *, windows: bool) -> str:
+    """The reason against a toolkit for a build, in words; empty if it is complete and fits."""
+    if not toolkit.exists:
+        return "the folder does not exist"
+    lacking = {part for part in toolkit.missing if part in parts().cuda.build}
+    if toolkit.nvcc is None:  # what Triton brings along is whole without it
+        lacking.add("nvcc")
+    if not windows and toolkit.layout == "pip-cu13":
+        lacking -= _MADE_BY_BUILD
+    if lacking:
+        return f"no {', no '.join(sorted(lacking))}"
+    if not toolkit.version:
+        return "its version is not known"
+    other = torch_cuda is not None and _major(toolkit.version) != _major(torch_cuda)
+    return f"is CUDA {toolkit.version}" if other else ""
+
+
+def none_fits(request: Request) -> str:
+    """The message that says for each toolkit why it does not fit, the requested one first."""
+    asked, torch_cuda, named = request.order.cuda, request.torch_cuda, _named(request)
+    wants = f"a toolkit of CUDA {_major(torch_cuda)}" if torch_cuda else "a CUDA toolkit"
+    every = dict.fromkeys((*([named] if named else ()), *request.facts.cuda_toolkits))
+    reasons = [(t.path, toolkit_misfit(t, torch_cuda, windows=request.windows)) for t in every]
+    each = "; ".join(f"{path} ({why})" for path, why in reasons if why)
+    there = "there is none" if asked is None else f"--cuda {asked} names none"
+    return f"the build needs {wants}, and {there}{f'; not taken: {each}' if each else ''}"
+
+
+def _matches(version: str, asked: str) -> bool:
+    """True if a version is the one that was asked for, or of its series."""
+    return version == asked or version.startswith(f"{asked.rstrip('.')}.")
+
+
+def _named(request: Request) -> CudaToolkit | None:
+    """The toolkit in the folder that was asked for; None where a version was, or nothing."""
+    asked = request.order.cuda
+    if not asked or asked == "assembled" or re.fullmatch(r"\d{1,2}(\.\d{1,2})?", asked):
+        return None
+    path = Path(asked)
+    for toolkit in request.facts.cuda_toolkits:
+        if same_place(Path(toolkit.path)) == same_place(path):
+            return toolkit
+    return describe(ToolkitPlace(path, "--cuda", named=True), windows=request.windows)
+
+
+def _major(version: str | None) -> str:
+    return (version or "").split(".")[0]
+
+
+def _distance(version: str, torch_cuda: str | None) -> tuple[int, int]:
+    """The very minor version first, then the nearest, an older one before a newer one."""
+    if torch_cuda is None:
+        return (0, 0)
+    have, want = ((*version_key(each), 0, 0)[1] for each in (version, torch_cuda))
+    return (abs(have - want), have - want)
 
 
 # --- the compiler
@@ -120,16 +222,12 @@ def _reason(chosen: Toolkit, torch_cuda: str | None) -> str:
 
 def _msvc(request: Request, cuda: Toolkit | None) -> Toolset | None:
     """The newest toolset that the toolkit and the recipe accept, and that accepts the toolkit."""
-    notes, asked = request.notes, request.order.msvc
+    notes, asked, wants = request.notes, request.order.msvc, request.recipe.msvc
     usable = [t for t in request.facts.msvc if t.version and t.compiler and t.vcvarsall]
     version, accepts = (cuda.version, cuda.msvc) if cuda else (None, "")
-    wants = request.recipe.msvc
-    against = {
-        t.version: why_not(t.version, cuda=version, accepts=accepts, wants=wants) for t in usable
-    }
-    named = [t for t in usable if asked is None or toolkit.matches(t.version, asked)]
-    fitting = [t for t in named if not against[t.version]]
-    if fitting:
+    against = {t.version: toolset_misfit(t.version, version, accepts, wants) for t in usable}
+    named = [t for t in usable if asked is None or _matches(t.version, asked)]
+    if fitting := [t for t in named if not against[t.version]]:
         best = max(fitting, key=lambda t: (not t.missing, version_key(t.version)))
         newer = [t.version for t in usable if version_key(t.version) > version_key(best.version)]
         rejected = [f"not {each}: {against[each]}" for each in newer]
@@ -141,29 +239,31 @@ def _msvc(request: Request, cuda: Toolkit | None) -> Toolset | None:
             compiler=best.compiler or "",
             vcvarsall=best.vcvarsall,
         )
-    problem = "vs-components-missing"
     if not usable:
-        message = "there is no Visual C++ with its 64-bit tools"
+        message, problem = "there is no Visual C++ with its 64-bit tools", _LACKING
         help_text = (
             "Install the Build Tools for Visual Studio 2022 with the workload Desktop development "
             "with C++: winget install Microsoft.VisualStudio.2022.BuildTools"
         )
-    elif not named:
-        have = ", ".join(t.version for t in usable)
-        message = f"there is no MSVC toolset {asked}; there are {have}"
-        help_text = _install(asked or "")
     else:
-        problem = "nvcc-host-compiler-mismatch"
         each = "; ".join(f"{t.version} of {t.product}: {against[t.version]}" for t in named)
-        message = f"no MSVC toolset goes with CUDA {version}: {each}"
+        message, problem = f"no MSVC toolset goes with CUDA {version}: {each}", _MISMATCH
         good = "14.44" if not accepts or fits("14.44", accepts) else "14.39"
-        help_text = f"{_install(good)} Or take another toolkit: --cuda VERSION"
+        if not named:
+            have = ", ".join(t.version for t in usable)
+            message, problem = f"there is no MSVC toolset {asked}; there are {have}", _LACKING
+            good = asked or ""
+        help_text = (
+            f"Add the component 'MSVC v143 - VS 2022 C++ x64/x86 build tools (v{good})' in the "
+            "Visual Studio Installer, under Individual components; it stands beside newer ones. "
+            "Or take another toolkit: --cuda VERSION"
+        )
     notes.because("toolset", "none", message, _MSVC)
     notes.refuse(message, help_text, problem)
     return None
 
 
-def why_not(version: str, *, cuda: str | None, accepts: str = "", wants: str = "") -> str:
+def toolset_misfit(version: str, cuda: str | None, accepts: str = "", wants: str = "") -> str:
     """The reason against a toolset, in words; empty if it fits."""
     spec = accepts or (tables.msvc_for(cuda) if cuda else "")
     if spec and not fits(version, spec):
@@ -178,17 +278,10 @@ def why_not(version: str, *, cuda: str | None, accepts: str = "", wants: str = "
     return ""
 
 
-def _install(version: str) -> str:
-    return (
-        "Add the component 'MSVC v143 - VS 2022 C++ x64/x86 build tools"
-        f" (v{version})' in the Visual Studio Installer, under Individual components; "
-        "it stands beside newer ones."
-    )
-
-
 def choose_gcc(host: Host, cuda: str | None, notes: Notes) -> Toolset | None:
     """The C++ compiler that PATH has, which torch takes as well."""
-    named = (host.env.get("CXX") or "").strip() or "c++"
+    asked = (host.env.get("CXX") or "").strip()
+    named = asked or "c++"
     program = Path(named) if "/" in named else next(iter(host.executables(named)), None)
     newest = int(tables.toolchain("gcc", cuda) or 0) if cuda else 0
     version = ""
@@ -199,14 +292,13 @@ def choose_gcc(host: Host, cuda: str | None, notes: Notes) -> Toolset | None:
             found = re.match(rb"\d{1,3}(?:\.\d{1,3}){0,2}", done.out if done.code == 0 else b"")
             version = found[0].decode() if found else ""
     if program is None:
-        message, help_text = f"there is no C++ compiler: {named} is not on PATH", "Install g++."
-        problem = "no-c-compiler"
+        message, problem = f"there is no C++ compiler: {named} is not on PATH", "no-c-compiler"
+        help_text = "Install g++."
     elif newest and version and int(version.split(".")[0]) > newest:
         message = f"nvcc of CUDA {cuda} accepts gcc up to {newest}, and {program} is {version}"
-        help_text = f"Name an older one in the variable CXX: CXX=g++-{newest}"
-        problem = "nvcc-host-compiler-mismatch"
+        help_text, problem = f"Name an older one in the variable CXX: CXX=g++-{newest}", _MISMATCH
     else:
-        why = "the variable CXX" if host.env.get("CXX") else "the first one on PATH"
+        why = "the variable CXX" if asked else "the first one on PATH"
         notes.because("toolset", f"{program} {version}".strip(), why, _CXX)
         return Toolset(product="c++", version=version, compiler=str(program))
     notes.because("toolset", "none", message, _CXX)
