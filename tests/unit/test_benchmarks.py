@@ -24,10 +24,10 @@ def test_the_recipe_of_flash_attn_expects_what_was_measured() -> None:
     recipe, files = load("flash-attn"), len(found["files"])
     free = found["plan"]["memory"]["free"]
     have = Resources(allocatable=free, physical=free, cores=found["cores"])
-    now = jobs.choose(recipe.memory, have, Notes(), files=files)
-    seconds = jobs.seconds(recipe.work, 1, jobs=now.jobs, cores=have.cores, files=files)
+    chosen, memory = jobs.choose(recipe.memory, have, Notes(), files=files)
+    seconds = jobs.seconds(recipe.work, 1, jobs=chosen, cores=have.cores, files=files)
     peak = max(run["peak_memory"] for run in found["runs"])
-    assert now.memory.expected == pytest.approx(peak, rel=0.15)
+    assert memory.expected == pytest.approx(peak, rel=0.15)
     assert seconds == pytest.approx(found["whole"], rel=0.15)
 
 

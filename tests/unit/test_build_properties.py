@@ -82,14 +82,14 @@ resources = st.builds(
 )
 def test_never_more_memory_than_there_is(have: Resources, files: int | None, recipe: str) -> None:
     notes = Notes()
-    found = choose(load(recipe).memory, have, notes, files=files)
-    assert 1 <= found.jobs <= max(1, min(have.cores, files or have.cores))
+    chosen, memory = choose(load(recipe).memory, have, notes, files=files)
+    assert 1 <= chosen <= max(1, min(have.cores, files or have.cores))
     assert have.allocatable is not None
     assert have.physical is not None
-    assert found.memory.expected <= found.memory.bound
+    assert memory.expected <= memory.bound
     if not notes.refusals:
-        assert found.memory.bound <= have.allocatable
-        assert found.jobs == 1 or found.memory.expected <= have.physical
+        assert memory.bound <= have.allocatable
+        assert chosen == 1 or memory.expected <= have.physical
 
 
 def mostly(usual: st.SearchStrategy[T], *rest: st.SearchStrategy[T]) -> st.SearchStrategy[T]:

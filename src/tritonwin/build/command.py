@@ -101,7 +101,7 @@ def command(plan: BuildPlan, host: Host, scripts: Sequence[Path | str] = ()) -> 
     return Command(
         argv=(str(layout.python), *plan.command),
         folder=str(layout.source / plan.source.subfolder),
-        unset=(*NEVER, *plan.unset),
+        unset=_cleared(plan),
         variables={
             "SOURCE_DATE_EPOCH": host.env.get("SOURCE_DATE_EPOCH") or _EPOCH,
             **checked(plan.environment),
@@ -116,6 +116,11 @@ def command(plan: BuildPlan, host: Host, scripts: Sequence[Path | str] = ()) -> 
     )
 
 
+def _cleared(plan: BuildPlan) -> tuple[str, ...]:
+    """Variables of the user's that must not reach a build."""
+    return (*NEVER, *_CLEARED, *(_CLEARED_ON_WINDOWS if plan.windows else ()))
+
+
 def inherited(plan: BuildPlan, host: Host) -> dict[str, str]:
     """The variables that the build takes over: this process's, with Visual Studio's.
 
@@ -123,8 +128,7 @@ def inherited(plan: BuildPlan, host: Host) -> dict[str, str]:
         VcvarsError: vcvarsall.bat gave no environment.
         UnfitEnvironmentError: it gave another one than the plan's.
     """
-    gone = dict.fromkeys((*NEVER, *plan.unset))
-    data = merged(host.env.data, gone, windows=plan.windows)
+    data = merged(host.env.data, dict.fromkeys(_cleared(plan)), windows=plan.windows)
     toolset = plan.toolset
     if toolset and toolset.vcvarsall:
         data = capture(Path(toolset.vcvarsall), data, host, toolset=toolset.version)
@@ -181,11 +185,6 @@ def verify_capture(data: Mapping[str, str], version: str) -> None:
 
 
 _REPAIR = "Repair Visual Studio with its installer: VC.Tools.x86.x64 and a Windows SDK."
-
-
-def cleared(*, windows: bool) -> tuple[str, ...]:
-    """Variables of the user's that must not reach a build."""
-    return (*_CLEARED, *(_CLEARED_ON_WINDOWS if windows else ()))
 
 
 def planned(layout: Layout, toolkit: Toolkit | None) -> dict[str, str]:

@@ -42,31 +42,27 @@ class Resources:
     cores: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Jobs:
-    """The number of compilers, and what they take."""
-
-    jobs: int
-    memory: CompilerMemory
-
-
 def resources() -> Resources:
     """The resources of this machine, or of the container that this process runs in."""
+    cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
     asked = winapi.memory()
     if asked is not None:
         physical = min(asked.free, asked.free_commit)
-        return Resources(allocatable=asked.free_commit, physical=physical, cores=_cores())
+        return Resources(allocatable=asked.free_commit, physical=physical, cores=cores)
     free: int | None = None
     with suppress(KeyError, IndexError, ValueError):
         free = parse_meminfo(_read(Path("/proc/meminfo"))).free
         limit = container_free(_CGROUP)
         free = free if limit is None else min(free, limit)
-    return Resources(allocatable=free, physical=free, cores=_cores())
+    return Resources(allocatable=free, physical=free, cores=cores)
 
 
 def container_free(group: Path) -> int | None:
     """Bytes below the memory limit of a control group; None where there is none."""
-    limit, used = _number(group / "memory.max"), _number(group / "memory.current")
+    texts = (_read(group / name).strip() for name in ("memory.max", "memory.current"))
+    limit, used = (int(text) if re.fullmatch("[0-9]{1,20}", text) else None for text in texts)
     if limit is None or used is None:
         return None
     # cached files count as used, and are released when memory is asked for
@@ -82,17 +78,6 @@ def _read(file: Path) -> str:
         return ""
 
 
-def _number(file: Path) -> int | None:
-    text = _read(file).strip()
-    return int(text) if text.isdecimal() and len(text) <= 20 else None
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def choose(
     model: MemoryModel,
     have: Resources,
@@ -101,7 +86,7 @@ def choose(
     files: int | None,
     at_once: int = 0,
     asked: int | None = None,
-) -> Jobs:
+) -> tuple[int, CompilerMemory]:
     """Choose as many compilers as memory and cores allow; compute the peaks to expect.
 
     The bound never exceeds what may be allocated, unless the user asks for more jobs than fit.
@@ -151,7 +136,7 @@ def choose(
         notes.warnings.append(
             f"{chosen} jobs may take {bound} GiB and {free} are free: compilers may be killed"
         )
-    return Jobs(jobs=chosen, memory=memory)
+    return chosen, memory
 
 
 def _that_fit(memory: CompilerMemory, have: Resources) -> int | None:

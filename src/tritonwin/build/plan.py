@@ -211,7 +211,6 @@ class BuildPlan:
         archs: "8.0", "9.0a", "12.0": what is compiled.
         environment: variables that are set, on top of the captured environment.
         path: folders for the head of PATH.
-        unset: variables that must not reach the build.
         requirements: of the build environment, besides the target's torch, as pip reads them.
         command: arguments of the build environment's Python, run in the source's subfolder.
         job_variables: those of `environment` that carry the number of jobs.
@@ -247,7 +246,6 @@ class BuildPlan:
     compile_steps: int | None = None
     environment: dict[str, str] = field(default_factory=dict)
     path: tuple[str, ...] = ()
-    unset: tuple[str, ...] = ()
     job_variables: tuple[str, ...] = ()
     extension_variables: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
     if cpp:
         notes.because("C++", cpp, "what the headers of this torch need", "--nvcc-flag")
     steps = (release and release.steps) or recipe.work.files
-    compilers = jobs.choose(
+    count, memory = jobs.choose(
         recipe.memory,
         machine.resources,
         notes,
@@ -65,8 +65,8 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
     cxx = _flags(request, on, "cxx")
     rows = [v for v in recipe.variables if v.holds(on)]
     words = {
-        "jobs": compilers.jobs,
-        "extensions": _EXTENSIONS if steps and compilers.jobs >= steps else 1,
+        "jobs": count,
+        "extensions": _EXTENSIONS if steps and count >= steps else 1,
     }
     variables = {row.name: row.value.format(**words) for row in rows}
     if recipe.arch and found.tokens and recipe.arch.reads_variable(on.version):
@@ -95,13 +95,13 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         toolset=found.toolset,
         cpp_standard=cpp,
         edits=tuple(_edits(recipe, on, cxx, required=source.source.kind == "sdist")),
-        jobs=compilers.jobs,
-        memory=compilers.memory,
+        jobs=count,
+        memory=memory,
         disk_bytes=disk,
         seconds=jobs.seconds(
             recipe.work,
             len(compiled),
-            jobs=compilers.jobs,
+            jobs=count,
             cores=machine.resources.cores,
             files=steps,
         ),
@@ -114,7 +114,6 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
             }
         ),
         path=command.folders_of(toolkit, windows=request.windows),
-        unset=command.cleared(windows=request.windows),
         job_variables=tuple(row.name for row in rows if row.value == "{jobs}"),
         extension_variables=tuple(row.name for row in rows if row.value == "{extensions}"),
         requirements=(
