@@ -41,7 +41,7 @@ def test_changes_and_what_holds_them_up(machine: Machine) -> None:
 
 
 def test_killed_at_some_points(machine: Machine) -> None:
-    found = case(machine, "killed", "23", timeout=300)
+    found = case(machine, "killed", "17", timeout=300)
     assert found["same"]
     assert found["kills"] >= 6
 

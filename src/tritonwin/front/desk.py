@@ -19,7 +19,7 @@ from typing import Literal
 from tritonwin.errors import UserError
 from tritonwin.facts.history import write_proven
 from tritonwin.facts.records import Facts
-from tritonwin.journal import JournalError, Store
+from tritonwin.journal import Store
 from tritonwin.output.blocks import Block, Prose, line
 from tritonwin.output.changes import of_event, of_fix, of_installation
 from tritonwin.output.journals import of_undo
@@ -30,15 +30,12 @@ from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.remedies.fix import FixOptions, fix
 from tritonwin.remedies.install import InstallOptions, install
-from tritonwin.remedies.plan import Plan
 from tritonwin.remedies.records import Event, ProgressEvent
 from tritonwin.remedies.undo import UndoOptions, undo_change
-from tritonwin.remedies.variables import environment_after, environment_undone
+from tritonwin.remedies.variables import stored_variables
 from tritonwin.support.install_plan import parse_requests
-from tritonwin.system.codec import DecodeError, from_json
-from tritonwin.system.host import Environment, Host
+from tritonwin.system.host import Host
 from tritonwin.verify import ladder
-from tritonwin.verify.ladder import ClimbWatch
 from tritonwin.verify.records import Proof
 from tritonwin.verify.setting import setting_for
 
@@ -111,13 +108,11 @@ class Desk:
         self.target: str | None = None
         self.tasks: dict[int, Task] = {}
         self._setting, self._present = setting, present
-        self._variables = dict(os.environ)
-        self._before = {header.id: header.state for header in self.store.journals()}
+        self._stored = stored_variables(Host.this_machine().registry)
         self._waiting: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
         self._at = 0  # the task that is at work
         self._lock = threading.Lock()
         self._answers: dict[str, bool] = {}
-        self._watch = ClimbWatch()
         self._changes = 0
         self._works: dict[Kind, Callable[[str], Iterable[Block]]] = {
             "examine": self._examine,
@@ -135,12 +130,7 @@ class Desk:
 
     def version(self) -> str:
         """Another text whenever a page has to be shown in its new state."""
-        trying = self._watch.now()
-        return f"{self._changes}.{int(trying[0][1]) if trying else 0}"
-
-    def trying(self) -> tuple[str, ...]:
-        """The rungs that are being tried, where that takes its time."""
-        return tuple(f"{title} ({s:.0f} s)" for title, s in self._watch.now() if s > 1)
+        return str(self._changes)
 
     def start(self, kind: Kind, given: str = "") -> Task:
         """Start a task.
@@ -276,7 +266,7 @@ class Desk:
     def _verify(self, _: str) -> Iterable[Block]:
         host, facts = self._collect()
         results = []
-        for result in ladder.climb(setting_for(facts, host.env.data), ladder.RUNGS, self._watch):
+        for result in ladder.climb(setting_for(facts, host.env.data), ladder.RUNGS):
             results.append(result)
             yield from of_rung(result)
             if not self._present():
@@ -292,22 +282,14 @@ class Desk:
         return host, facts
 
     def _changed(self) -> None:
-        """Forget what was found, and take over the stored variables that changed since the start.
+        """Forget what was found, and take over the stored variables that differ since the start.
 
-        What is started from here, and what doctor reads, is then as after a new start.
+        Programs that are started from here, and doctor, see them as after a new start.
         """
         self.facts = self.view = None
-        environment = Environment(self._variables)
-        for header in self.store.journals():
-            before = self._before.get(header.id)
-            with contextlib.suppress(DecodeError, JournalError):
-                if before is None and header.state == "applied":
-                    plan = from_json(Plan, self.store.plan(header.id))
-                    environment = environment_after(plan, environment)
-                elif before not in {None, header.state}:
-                    steps = self.store.log(header).steps
-                    registry = Host.this_machine().registry
-                    environment = environment_undone(steps, registry, environment)
-        for name in os.environ.keys() - environment.data.keys():
-            del os.environ[name]
-        os.environ.update(environment.data)
+        now = stored_variables(Host.this_machine().registry)
+        for name in {name for name, _ in self._stored.items() ^ now.items()}:
+            os.environ.pop(name, None)
+            if name in now:
+                os.environ[name] = os.path.expandvars(now[name])
+        self._stored = now

@@ -94,16 +94,16 @@ class Pages:
                 return self._answer(form)
             case "end":
                 self.end()
-                body = "<p>A change that is being made is finished first. Close this page.</p>"
-                return self._page("tritonwin ends.", "plain", body, script=False)
+                said = b"tritonwin ends; a change that is being made is finished. Close this page."
+                return Response(body=said, kind="text/plain")
         kind = next((each for each in _TITLES if each == path), None)
         if kind is None:
             return self._page("There is no such page.", "bad", status=404)
         try:
             task = self.desk.start(kind, form.get(_GIVEN.get(kind, ""), ""))
         except BusyError:
-            said = "Another task is at work or waits for an answer. Nothing was started."
-            return self._page(said, "warning", self._current(), status=409)
+            told = "Another task is at work or waits for an answer. Nothing was started."
+            return self._page(told, "warning", self._current(), status=409)
         return self._to("" if kind == "examine" else f"task/{task.number}")
 
     def _answer(self, form: Mapping[str, str]) -> Response:
@@ -138,7 +138,6 @@ class Pages:
     def _task(self, task: Task) -> Response:
         state, tone = _STATES[task.state]
         said = "".join(f"<div>{_shown([block])}</div>" for block in task.said)
-        trying = "".join(f"<p>{html.shown(each)}</p>" for each in self.desk.trying())
         ask = after = ""
         if task.question:
             ask = (
@@ -155,7 +154,7 @@ class Pages:
             f'<p id="state" role="status" data-live="swap"><strong class="{tone}">'
             f"{state}</strong></p>"
             f'<div id="said" role="log" aria-label="What happened" data-live="grow">{said}</div>'
-            f'<div id="now" class="faint" data-live="swap">{html.shown(task.now)}{trying}</div>'
+            f'<div id="now" class="faint" data-live="swap">{html.shown(task.now)}</div>'
             f'<div id="ask" data-live="swap">{ask}</div>'
             f'<div id="after" data-live="swap">{after}</div>'
         )
@@ -188,15 +187,14 @@ class Pages:
 
     def _changes(self) -> Response:
         headers = self.desk.store.journals()[::-1]
-        busy = self.desk.last is not None and self.desk.last.open
-        changes = "".join(self._change(header, busy=busy) for header in headers)
+        changes = "".join(map(self._change, headers))
         damaged = _shown(of_damaged(self.desk.store.unreadable()))
         none = "" if changes or damaged else "<p>tritonwin changed nothing so far.</p>"
         return self._page("Past changes", "plain", self._current(), damaged, changes, none)
 
-    def _change(self, header: Header, *, busy: bool) -> str:
+    def _change(self, header: Header) -> str:
         undone = header.state == "undone"
-        button = "" if undone or busy else self._button("undo", "Undo ...", journal=header.id)
+        button = "" if undone else self._button("undo", "Undo ...", journal=header.id)
         when = header.started[:16].replace("T", " ")
         return (
             f'<section class="absent"><h2>{html.shown(header.title)}</h2>'
@@ -207,8 +205,8 @@ class Pages:
     def _snapshot(self) -> Response:
         facts = self.desk.facts
         if facts is None:
-            first = self._current() or "<p>First look what is wrong.</p>"
-            return self._page("Snapshot", "plain", first)
+            first = "<p>First look what is wrong.</p>"
+            return self._page("Snapshot", "plain", self._current(), first)
         text = snapshot.written(facts, Identity.this_machine(Host.this_machine()))
         named = {"Content-Disposition": 'attachment; filename="tritonwin-report.json"'}
         return Response(body=text.encode(), kind="application/json", headers=named)
@@ -216,7 +214,7 @@ class Pages:
     # --- parts
 
     def _current(self) -> str:
-        """True while a task is at work or asks; an examination with an answer is at its end."""
+        """A note with the task that is at work or asks, unless its answer is on the page."""
         task = self.desk.last
         if task is None or not task.open or (task.kind == "examine" and self.desk.view):
             return ""
@@ -229,13 +227,7 @@ class Pages:
         last = self.desk.last
         if last and last.open and last.kind != "examine":
             return ""
-        return "".join(
-            f'<div class="note"><p><strong class="warning">This change was cut off in the middle, '
-            f"or another tritonwin is at work on it:</strong> {html.shown(header.title)} "
-            f'<span class="faint">{html.shown(header.target)}</span></p>'
-            f"{self._button('undo', 'Undo it ...', journal=header.id)}</div>"
-            for header in self.desk.store.unfinished()
-        )
+        return "".join(map(self._change, self.desk.store.unfinished()))
 
     def _button(self, action: str, text: str, *, main: bool = False, **fields: str) -> str:
         hidden = "".join(
@@ -256,13 +248,12 @@ class Pages:
         *body: str,
         status: int = 200,
         wait: bool = False,
-        script: bool = True,
     ) -> Response:
         """A page; `wait`: what it shows is about to change."""
         root = self.root
         links = "".join(f'<a href="{root}{to}">{text}</a>' for to, text in _LINKS.items())
         again = '<noscript><meta http-equiv="refresh" content="2"></noscript>' if wait else ""
-        load = f'<script src="{root}page.js" defer></script>' if script else ""
+        python = f", {html.shown(self.desk.target)}" if self.desk.target else ""
         text = f"""<!doctype html>
 <html lang="en" data-root="{root}">
 <head>
@@ -270,7 +261,7 @@ class Pages:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.shown(headline)} - tritonwin</title>
 <link rel="stylesheet" href="{root}page.css">
-{again}{load}
+{again}<script src="{root}page.js" defer></script>
 </head>
 <body>
 <header><nav aria-label="Pages">{links}</nav></header>
@@ -279,15 +270,12 @@ class Pages:
 {"".join(body)}
 </main>
 <p id="lost" role="alert" class="note" hidden></p>
-<footer class="faint"><span>tritonwin {__version__}{self._python()}</span>
+<footer class="faint"><span>tritonwin {__version__}{python}</span>
 {self._button("end", "End tritonwin")}</footer>
 </body>
 </html>
 """
         return Response(status=status, body=text.encode("utf-8", "replace"))
-
-    def _python(self) -> str:
-        return f", {html.shown(self.desk.target)}" if self.desk.target else ""
 
 
 def _body(view: View) -> tuple[str, ...]:

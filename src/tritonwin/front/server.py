@@ -221,17 +221,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _form(self, path: str) -> dict[str, str]:
         sizes, kind = self.headers.get_all("Content-Length") or [], self.headers.get_content_type()
-        if len(sizes) != 1 or not sizes[0].isdecimal() or self.headers.get("Transfer-Encoding"):
-            raise RefusedError(411, "The length of the form is not known.")
-        if kind != _FORM:
-            raise RefusedError(415, "This is no form.")
+        whole = len(sizes) == 1 and sizes[0].isdecimal() and "Transfer-Encoding" not in self.headers
+        if not whole or kind != _FORM:
+            raise RefusedError(400, "This is no form.")
         size = int(sizes[0][:12])
         if size > (_MOST_LOG if path == "explain" else _MOST_FORM):
             raise RefusedError(413, "This is too long. From a prompt: tritonwin explain FILE")
         body = self.rfile.read(size)
-        if len(body) != size:
-            raise RefusedError(400, "The form is not whole.")
         try:
+            if len(body) != size:
+                raise ValueError
             return dict(parse_qsl(body.decode("ascii"), errors="replace", max_num_fields=20))
         except ValueError:
             raise RefusedError(400, "This is no form.") from None

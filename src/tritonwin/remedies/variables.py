@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from pathlib import PureWindowsPath
 
 from tritonwin.facts.records import Facts, Variable
-from tritonwin.facts.system import FILE_SYSTEM, STORED
+from tritonwin.facts.system import FILE_SYSTEM, STORED, known
 from tritonwin.journal import RegistryValue
-from tritonwin.journal.records import SetValue, Step
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import (
     AllowLongPaths,
@@ -122,17 +119,15 @@ def environment_after(plan: Plan, environment: Environment) -> Environment:
     return Environment(data, windows=environment.windows)
 
 
-def environment_undone(steps: Iterable[Step], registry: Registry, now: Environment) -> Environment:
-    """The variables as a program started after the undo of the steps will see them."""
-    keys = STORED.values()
-    stored: dict[str, str | None] = {}
-    for step in steps:
-        if isinstance(step, SetValue) and step.key in keys:
-            # the user's before the machine's
-            found = (registry.value(key, step.name) for key in keys)
-            value = next((each for each in found if isinstance(each, str)), None)
-            stored[step.name] = value and os.path.expandvars(value)
-    return Environment(merged(now.data, stored), windows=now.windows)
+def stored_variables(registry: Registry) -> dict[str, str]:
+    """The stored variables that matter, in capitals; the user's before the machine's."""
+    keys = (STORED["machine"], STORED["user"])
+    return {
+        name.upper(): value
+        for key in keys
+        for name, value in registry.values(key).items()
+        if isinstance(value, str) and known(name)
+    }
 
 
 def _found(name: str, context: PlanContext) -> list[Variable]:
