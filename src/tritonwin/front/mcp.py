@@ -81,6 +81,7 @@ class AssistantTools:
             and not show(self.door.server.issue())
         ):
             self.door.desk.answer(done.question.id if done.question else "", agreed=False)
+            await self._until(task, {"done", "failed"})
             raise ToolError("No browser can be opened here. The user can run: tritonwin fix")
         return self._report(done)
 
