@@ -131,7 +131,7 @@ def test_the_schema_of_a_document_is_printed(call: Call) -> None:
         (("undo", "--forget", "--dry-run"), "--forget cannot be combined with --dry-run"),
         (("fix", "--only", "no-such-problem"), "no-such-problem"),
         (("doctor", "--list-checks", "--markdown"), "combined with --markdown"),
-        (("doctor", "--log", "a.log"), "File 'a.log' does not exist"),
+        (("doctor", "--log", "a.log"), "cannot read a.log"),
         (("doctor", "--html", "no/a.html"), "there is no such folder"),
         (("verify", "--list", "--report", "proof.md"), "--list"),
         (("verify", "--through", "nothing"), "there is no rung 'nothing'"),

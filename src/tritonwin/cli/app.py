@@ -100,9 +100,11 @@ def main() -> None:
 def run(args: Sequence[str]) -> int:
     """Run a command line and return its exit status; print at most a short message for an error."""
     _make_output_safe()
-    with endings.watched_output(), told_to_end():
+    streams = sys.stdout, sys.stderr
+    with told_to_end():
         status = _run(args)
-    for stream in (sys.stdout, sys.stderr):
+    sys.stdout = streams[0]  # click wraps it where a pipe was closed
+    for stream in streams:
         _drop_unwritten(stream)
     return status
 
@@ -124,11 +126,8 @@ def _run(args: Sequence[str]) -> int:
         # click makes an Abort of either
         by = ended if isinstance(ended, KeyboardInterrupt) else ended.__cause__
         return by.status if isinstance(by, ToldToEndError) else 130
-    except SystemExit:  # click's, with 1, where a pipe was closed at its other end
-        failure = endings.unwritten()
-        if failure is None:
-            raise
-        return endings.failed(args, failure)
+    except SystemExit:  # click's, where a pipe was closed at its other end
+        return endings.reader_left()
     except Exception as error:  # noqa: BLE001 - a person must never see a traceback unasked
         return endings.failed(args, error)
     return int(result) if isinstance(result, int) else Exit.DONE

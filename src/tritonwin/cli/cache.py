@@ -36,14 +36,14 @@ def list_entries(*, target: TargetOptions, as_json: bool) -> int:
     foreign  for another Python, Triton or GPU
     stale    of no use to anybody, or in the way
     """
-    from tritonwin.output import caches as shown
+    from tritonwin.output import outcomes as shown
     from tritonwin.output.terminal import answer
     from tritonwin.remedies.caches import judged_entries
     from tritonwin.system.host import Host
 
     host = Host.this_machine(target.app)
     facts = target.collect(host=host, start=False)
-    report = shown.report(facts, judged_entries(facts, host, facts.caches))
+    report = shown.cache_report(facts, judged_entries(facts, host, facts.caches))
     answer(report, shown.of_caches(report), as_json=as_json)
     return Exit.DONE
 
@@ -75,7 +75,7 @@ def clear(
       tritonwin cache clear --all --yes
     """
     from tritonwin.journal import Store
-    from tritonwin.output import caches as shown
+    from tritonwin.output import outcomes as shown
     from tritonwin.output.documents import print_document
     from tritonwin.output.terminal import agreed, show
     from tritonwin.remedies import caches
@@ -93,7 +93,7 @@ def clear(
         agree = (lambda _: True) if yes else agreed
         clearing = clear_caches(clearing, facts, Store.default(), agree)
     if as_json:
-        print_document(shown.report(facts, entries, clearing))
+        print_document(shown.cache_report(facts, entries, clearing))
     elif clearing.journal is not None:
         show(*shown.of_cleared(clearing.journal))
     return Exit.DONE

@@ -19,6 +19,7 @@ def command() -> int:
     """
     from tritonwin.demo import stories
     from tritonwin.output import terminal, view
+    from tritonwin.output.blocks import TextLine, line
     from tritonwin.problems.checks import CHECKS
     from tritonwin.problems.doctor import diagnose
 
@@ -26,7 +27,8 @@ def command() -> int:
     for story in stories():
         diagnosis = diagnose(story.facts, CHECKS)
         shown = view.of_diagnosis(story.facts, diagnosis, here=False)
-        terminal.show(*shown.story(story.title), own=False)
+        told_of = line(f"== {story.title}", "strong")
+        terminal.show(told_of, *shown.screen(everything=False), TextLine(), own=False)
         first = next((p.id for p in diagnosis.problems), "")
         told += 1
         kept += first == story.expects if story.expects else diagnosis.healthy

@@ -7,18 +7,13 @@ from pathlib import Path
 import click
 
 from tritonwin.cli import endings
-from tritonwin.cli.options import json_option
+from tritonwin.cli.options import json_option, path_option
 from tritonwin.errors import Exit
 
 
 @click.command("dlls")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--python",
-    type=click.Path(path_type=Path),
-    metavar="EXE",
-    help="The Python that loads the file; the one around it when left out.",
-)
+@path_option("--python", "EXE", "The Python that loads the file; the one around it when left out.")
 @click.option(
     "--root",
     type=click.Path(path_type=Path, exists=True, file_okay=False),

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tritonwin.cli import endings
-from tritonwin.cli.options import TargetOptions, json_option, refuse_together, target_options
+from tritonwin.cli.options import (
+    TargetOptions,
+    json_option,
+    path_option,
+    refuse_together,
+    target_options,
+)
 from tritonwin.errors import Exit, UserError
 
 if TYPE_CHECKING:
@@ -23,29 +29,14 @@ _PAGE_MARK = "tritonwin.doctor/"  # stands at the head of every page
 
 @click.command("doctor")
 @target_options
-@click.option(
-    "--snapshot",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Examine the facts in this file instead of this machine.",
-)
+@path_option("--snapshot", "FILE", "Examine the facts in this file instead of this machine.")
 @click.option("--only", multiple=True, metavar="ID", help="Run this check alone (repeatable).")
 @click.option("--deep", is_flag=True, help="Also import torch and triton, each in a process.")
 @click.option(
     "--markdown", is_flag=True, help="Print the text of an issue, with nothing private in it."
 )
-@click.option(
-    "--log",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="With --markdown: the output of what failed, folded.",
-)
-@click.option(
-    "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write a page to read in a browser, with this machine's own paths.",
-)
+@path_option("--log", "FILE", "With --markdown: the output of what failed, folded.")
+@path_option("--html", "FILE", "Write a page to read in a browser, with this machine's own paths.")
 @click.option("--all", "everything", is_flag=True, help="Show every check and every text in full.")
 @click.option("--list-checks", is_flag=True, help="List the checks and do nothing else.")
 @json_option

@@ -26,7 +26,7 @@ def _act(word: str, target: TargetOptions, as_json: bool) -> int:
     """Do it with the Triton of the Python that is named, and print the outcome."""
     from tritonwin.driver.carry import DriverSession
     from tritonwin.output.documents import outcome_report
-    from tritonwin.output.patching import DriverReport, of_driver
+    from tritonwin.output.outcomes import DriverReport, of_driver
     from tritonwin.output.terminal import answer
     from tritonwin.patch.session import of_python
 

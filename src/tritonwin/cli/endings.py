@@ -6,8 +6,7 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any, TextIO, cast
+from collections.abc import Sequence
 
 from tritonwin.cli.options import wants_json
 from tritonwin.errors import Exit
@@ -22,59 +21,18 @@ _NOT_WHOLE = (
 )
 
 
-class _Watched:
-    """A stream that remembers its write errors, which otherwise look like those of any file."""
-
-    def __init__(self, stream: Any, failures: list[OSError]) -> None:
-        self._stream = stream
-        self.failures = failures
-        self.status: int | None = None  # of the command, where it is known already
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    @property
-    def buffer(self) -> _Watched:
-        return _Watched(self._stream.buffer, self.failures)
-
-    def write(self, data: Any) -> Any:
-        with self._remembering():
-            return self._stream.write(data)
-
-    def flush(self) -> None:
-        with self._remembering():
-            self._stream.flush()
-
-    @contextlib.contextmanager
-    def _remembering(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self.failures.append(error)
-            raise
-
-
-@contextlib.contextmanager
-def watched_output() -> Iterator[None]:
-    """Watch standard output in the block, so that `failed` can tell its errors from others."""
-    plain = sys.stdout
-    sys.stdout = cast(TextIO, _Watched(plain, []))
-    try:
-        yield
-    finally:
-        sys.stdout = plain
+_settled: list[int] = []  # the exit status, once the command knows it
 
 
 def settle(status: int) -> int:
     """Note the exit status that an answer will have, before it is written; returns it."""
-    if isinstance(sys.stdout, _Watched):
-        sys.stdout.status = status
+    _settled[:] = [status]
     return status
 
 
-def unwritten() -> OSError | None:
-    """The first error of writing to standard output, if any."""
-    return next(iter(getattr(sys.stdout, "failures", ())), None)
+def reader_left() -> int:
+    """The exit status of a command whose reader has seen enough."""
+    return _settled.pop() if _settled else Exit.PROBLEMS
 
 
 def refuse(args: Sequence[str], message: str, help_text: str) -> int:
@@ -85,11 +43,9 @@ def refuse(args: Sequence[str], message: str, help_text: str) -> int:
 
 def failed(args: Sequence[str], error: Exception) -> int:
     """Print why the command failed, or that its output could not be written; the exit status."""
-    failure = unwritten()
-    if isinstance(error, BrokenPipeError) or (failure is not None and _reader_left(failure)):
-        # the reader has seen enough; an interrupted change has been undone by then
-        known: int | None = getattr(sys.stdout, "status", None)
-        return Exit.PROBLEMS if known is None else known
+    failure = _output_failure() if isinstance(error, OSError) else None
+    if isinstance(error, BrokenPipeError) or (failure is not None and _is_closed(failure)):
+        return reader_left()
     if os.environ.get("TRITONWIN_DEBUG"):
         import traceback
 
@@ -114,7 +70,20 @@ def failed(args: Sequence[str], error: Exception) -> int:
     return Exit.INTERNAL
 
 
-def _reader_left(failure: OSError) -> bool:
+def _output_failure() -> OSError | None:
+    """The error of standard output, where it takes nothing any more.
+
+    The error of a write to it looks like that of any other file: it is tried again.
+    """
+    try:
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+    except OSError as error:
+        return error
+    return None
+
+
+def _is_closed(failure: OSError) -> bool:
     """True if standard output was closed at its other end, an "invalid argument" on Windows."""
     return isinstance(failure, BrokenPipeError) or (
         os.name == "nt" and failure.errno == errno.EINVAL

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from tritonwin.cli import endings
 from tritonwin.cli.logs import opened, piped_in
-from tritonwin.cli.options import json_option
+from tritonwin.cli.options import json_option, path_option
 from tritonwin.errors import Exit, UserError
 
 STANDARD_INPUT = "-"
@@ -23,12 +23,7 @@ STANDARD_INPUT = "-"
 
 @click.command("explain")
 @click.argument("log", default=STANDARD_INPUT)
-@click.option(
-    "--snapshot",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Take what the log does not say from the facts in this file.",
-)
+@path_option("--snapshot", "FILE", "Take what the log does not say from the facts in this file.")
 @click.option("--about", metavar="ID", help="Show the page of a problem; read no log.")
 @click.option("--all", "everything", is_flag=True, help="Show every text in full.")
 @json_option

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
 
-from tritonwin.cli.options import TargetOptions, json_option, need_no_question, target_options
+from tritonwin.cli.options import (
+    TargetOptions,
+    json_option,
+    need_no_question,
+    path_option,
+    target_options,
+)
 from tritonwin.errors import Exit, UserError
 
 
@@ -32,12 +37,7 @@ from tritonwin.errors import Exit, UserError
     help="Look for packages in this index instead of pip's own (repeatable).",
 )
 @click.option("--offline", is_flag=True, help="Fetch nothing: use what is on this machine.")
-@click.option(
-    "--headers",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Take Python's headers from this folder or zip.",
-)
+@path_option("--headers", "PATH", "Take Python's headers from this folder or zip.")
 @click.option("--machine-wide", is_flag=True, help="Allow changes for all users of this machine.")
 @json_option
 @click.option("--json-lines", is_flag=True, help="Print one JSON object an event.")

@@ -21,7 +21,7 @@ _ABOUT = """
 def _act(word: str, target: TargetOptions, as_json: bool) -> int:
     from tritonwin.journal import Store
     from tritonwin.output.documents import outcome_report
-    from tritonwin.output.guard import GuardReport, of_guard
+    from tritonwin.output.outcomes import GuardReport, of_guard
     from tritonwin.output.terminal import answer
     from tritonwin.remedies import guard
 

@@ -233,6 +233,12 @@ def may_start(executable: str, *, needed: bool = False) -> bool:
     return False
 
 
+def path_option(name: str, metavar: str, about: str, **more: Any) -> Callable[[Command], Command]:
+    """An option whose value is a path."""
+    kind = click.Path(path_type=Path)
+    return click.option(name, type=kind, metavar=metavar, help=about, **more)
+
+
 def target_options(command: Command) -> Command:
     """Add --python, --app and --timeout, which reach the command as `target`."""
 
@@ -251,12 +257,7 @@ def target_options(command: Command) -> Command:
             metavar="SECONDS",
             help="Time limit for each program of the target (default 30).",
         ),
-        click.option(
-            "--app",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="Examine the Python of this application (ComfyUI, FramePack ...).",
-        ),
+        path_option("--app", "DIR", "Examine the Python of this application (ComfyUI ...)."),
         click.option(
             "--python",
             metavar="EXE",

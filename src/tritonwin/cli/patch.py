@@ -14,6 +14,7 @@ from tritonwin.cli.options import (
     TargetOptions,
     json_option,
     may_start,
+    path_option,
     refuse_together,
     target_options,
 )
@@ -43,12 +44,7 @@ def command() -> None:
 
 def place_options(command: Command) -> Command:
     """Add --python, --app, --timeout, --triton and --json."""
-    triton = click.option(
-        "--triton",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="Work on this package folder (it holds __init__.py), on any system.",
-    )
+    triton = path_option("--triton", "DIR", "Work on this package folder: it holds __init__.py.")
     return target_options(triton(json_option(command)))
 
 
@@ -134,7 +130,7 @@ def _tell(
 ) -> int:
     """Do it with the Triton that is named, and print what came of it."""
     from tritonwin.output.documents import outcome_report
-    from tritonwin.output.patching import PatchReport, of_patch
+    from tritonwin.output.outcomes import PatchReport, of_patch
     from tritonwin.output.terminal import answer
     from tritonwin.patch.session import of_folder, of_python
 

@@ -8,19 +8,14 @@ from pathlib import Path
 
 import click
 
-from tritonwin.cli.options import TargetOptions, target_options
+from tritonwin.cli.options import TargetOptions, path_option, target_options
 from tritonwin.cli.signals import ToldToEndError, ctrl_c_is_not_ours
 from tritonwin.errors import Exit, UserError
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
 @target_options
-@click.option(
-    "--write-bat",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Start nothing: write a batch file that does the same by a double click.",
-)
+@path_option("--write-bat", "FILE", "Start nothing: write a batch file for a double click.")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(
     *,

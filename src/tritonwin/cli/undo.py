@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.options import json_option, need_no_question, refuse_together
+from tritonwin.cli.options import json_option, need_no_question, path_option, refuse_together
 from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 @click.command("undo")
 @click.argument("identifier", metavar="[ID]", required=False)
 @click.option("--python", metavar="EXE", help="The last change of this Python, not of all.")
-@click.option(
-    "--app",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The last change of the Python of this application.",
-)
+@path_option("--app", "DIR", "The last change of the Python of this application.")
 @click.option("--list", "list_them", is_flag=True, help="List what can be undone, newest first.")
 @click.option("--dry-run", is_flag=True, help="Show what would be undone; change nothing.")
 @click.option("--yes", is_flag=True, help="Do it without asking.")
@@ -58,8 +53,7 @@ def command(
       tritonwin undo 261128-003015-041526 --dry-run
     """
     from tritonwin.journal import Store
-    from tritonwin.output import documents, journals, terminal
-    from tritonwin.output.journals import JournalList, UndoDocument
+    from tritonwin.output import documents, outcomes, terminal
     from tritonwin.remedies.undo import UndoOptions, forget_change, undo_change
 
     store = Store.default()
@@ -69,25 +63,27 @@ def command(
     refuse_together("forget", "dry_run", "as_json")
     if list_them:
         headers, damaged = store.journals(target)[::-1], store.unreadable()
-        listed = journals.of_journals(headers, damaged)
-        terminal.answer(JournalList(journals=headers, damaged=damaged), listed, as_json=as_json)
+        listed = outcomes.of_journals(headers, damaged)
+        terminal.answer(
+            outcomes.JournalList(journals=headers, damaged=damaged), listed, as_json=as_json
+        )
         return Exit.DONE
     need_no_question(for_programs=as_json, settled=yes or dry_run)
     options = UndoOptions(identifier=identifier, target=target, dry_run=dry_run, force=force)
     if forget:
         forgotten = forget_change(options, store, agree)
-        terminal.show(*journals.of_forgotten(forgotten))
+        terminal.show(*outcomes.of_forgotten(forgotten))
         return Exit.DONE if forgotten else Exit.PROBLEMS
 
     def show(result: UndoResult) -> None:
-        terminal.show(*journals.of_undo(result))
+        terminal.show(*outcomes.of_undo(result))
 
     on_preview = (lambda _: None) if yes else show
     result = undo_change(options, store, agree, on_preview)
     if as_json:
         first, *others = result.reports
         documents.print_document(
-            UndoDocument(undo=first, also=tuple(others), damaged=result.damaged)
+            outcomes.UndoDocument(undo=first, also=tuple(others), damaged=result.damaged)
         )
     elif not result.declined:
         show(result)

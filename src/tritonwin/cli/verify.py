@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from tritonwin.cli import endings
-from tritonwin.cli.options import Arch, TargetOptions, json_option, refuse_together, target_options
+from tritonwin.cli.options import (
+    Arch,
+    TargetOptions,
+    json_option,
+    path_option,
+    refuse_together,
+    target_options,
+)
 from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
@@ -57,13 +64,11 @@ _STATUS: dict[Verdict, Exit] = {
     help="Try what the tables say this machine cannot do as well.",
 )
 @click.option("--all", "everything", is_flag=True, help="Show a line for each rung.")
-@click.option(
+@path_option(
     "--report",
-    "reports",
+    "FILE",
+    "Write a report without anything private: FILE.md, .html or .json; may be repeated.",
     multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write a report without anything private: FILE.md, .html or .json; may be repeated.",
 )
 @json_option
 def command(
@@ -77,7 +82,7 @@ def command(
     rung_timeout: int | None,
     force: bool,
     everything: bool,
-    reports: tuple[Path, ...],
+    report: tuple[Path, ...],
     as_json: bool,
 ) -> int:
     """Prove, from the ground up, that Triton works in a Python.
@@ -108,11 +113,11 @@ def command(
     rungs = records.select(through, only)
     if chip is not None and not re.fullmatch(r"gfx[0-9a-f]{3,4}", chip):
         raise click.UsageError(f"--chip {chip!r}: it takes the gfx name of a chip, such as gfx1100")
-    refuse_together("list_rungs", "reports")
+    refuse_together("list_rungs", "report")
     if list_rungs:
         answer(documents.RungList(rungs=rungs), proof.of_rungs(rungs), as_json=as_json)
         return Exit.DONE
-    for file in reports:
+    for file in report:
         proof.refuse_place(file)
     facts = target.collect()
     setting = setting_for(
@@ -127,9 +132,9 @@ def command(
         else proof.print_climb(facts, results, watch, rungs=whole, everything=everything)
     )
     status = endings.settle(_STATUS[shown.verdict])
-    report = proof.verify_report(facts, shown, setting.arch, chip=setting.chip, ladder=whole)
-    public = Redactor.this_machine().record(report)
-    for file in reports:
+    made = proof.verify_report(facts, shown, setting.arch, chip=setting.chip, ladder=whole)
+    public = Redactor.this_machine().record(made)
+    for file in report:
         proof.write_report(public, file)
     if as_json:
         documents.print_document(public)

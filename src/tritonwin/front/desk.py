@@ -22,7 +22,7 @@ from tritonwin.facts.records import Facts
 from tritonwin.journal import Store
 from tritonwin.output.blocks import Block, Prose, line
 from tritonwin.output.changes import of_event, of_fix, of_installation
-from tritonwin.output.journals import of_undo
+from tritonwin.output.outcomes import of_undo
 from tritonwin.output.proof import of_rung, proof_verdict
 from tritonwin.output.text import size
 from tritonwin.output.view import View, of_diagnosis

@@ -23,7 +23,7 @@ from tritonwin.journal.records import Header
 from tritonwin.output import html
 from tritonwin.output.blocks import Block, Tone
 from tritonwin.output.invocation import spoken
-from tritonwin.output.journals import STATES, of_damaged
+from tritonwin.output.outcomes import STATES, of_damaged
 from tritonwin.output.view import View, of_explanation
 from tritonwin.problems.explain import explain_stream, with_dlls
 from tritonwin.system.codec import map_text

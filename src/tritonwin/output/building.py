@@ -55,7 +55,7 @@ class Follower(AbstractContextManager["Follower"]):
         if isinstance(event, str):
             self._meter.say(event)
         else:
-            self._meter.update(progress(event), event.done, event.total)
+            self._meter.update(progress(event))
 
 
 def progress(at: Progress) -> str:

@@ -214,7 +214,7 @@ class ProgressPrinter:
 
     def __init__(self, *, every_reason: bool = False) -> None:
         self._every = every_reason
-        self._meter = Meter(timed=True)
+        self._meter = Meter()
 
     def close(self) -> None:
         """Leave the terminal as it was, also after a download that failed."""
@@ -222,8 +222,7 @@ class ProgressPrinter:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, ProgressEvent):
-            shown = megabytes(event.done, event.total)
-            self._meter.update(shown, event.done, event.total)
+            self._meter.update(megabytes(event.done, event.total))
             return
         self.close()
         show(*of_event(event, every=self._every))

@@ -85,7 +85,7 @@ class CheckName:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckList:
+class CheckList(Document):
     """The document of `tritonwin doctor --list-checks`."""
 
     schema: Literal["tritonwin.checks/1"] = "tritonwin.checks/1"
@@ -126,7 +126,7 @@ class VerifyReport(TargetDocument):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RungList:
+class RungList(Document):
     """The document of `tritonwin verify --list`."""
 
     schema: Literal["tritonwin.rungs/1"] = "tritonwin.rungs/1"

@@ -7,58 +7,32 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from types import MappingProxyType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from tritonwin import output
 from tritonwin.facts.records import Facts
 from tritonwin.facts.snapshot import Snapshot
-from tritonwin.output.building import BuildReport
-from tritonwin.output.caches import CacheReport
-from tritonwin.output.changes import EventLine, FixReport, InstallReport
-from tritonwin.output.dlls import DllsReport
-from tritonwin.output.documents import (
-    CheckList,
-    DoctorReport,
-    ErrorReport,
-    ExplainReport,
-    RungList,
-    VerifyReport,
-)
-from tritonwin.output.guard import GuardReport
-from tritonwin.output.journals import JournalList, UndoDocument
-from tritonwin.output.matrix import MatrixReport
-from tritonwin.output.patching import DriverReport, PatchReport
-from tritonwin.output.proof import BenchReport
+from tritonwin.output.changes import EventLine
+from tritonwin.output.documents import Document
 from tritonwin.system.codec import SCALARS, Json, fields_of
 
-DOCUMENTS: Mapping[str, type] = MappingProxyType(
-    {
-        kind.schema: kind
-        for kind in (
-            BenchReport,
-            BuildReport,
-            CacheReport,
-            CheckList,
-            DllsReport,
-            DoctorReport,
-            DriverReport,
-            ErrorReport,
-            EventLine,
-            ExplainReport,
-            Facts,
-            FixReport,
-            GuardReport,
-            InstallReport,
-            MatrixReport,
-            JournalList,
-            PatchReport,
-            RungList,
-            Snapshot,
-            UndoDocument,
-            VerifyReport,
-        )
-    }
-)
+_OTHERS = ((kind.schema, kind) for kind in (EventLine, Facts, Snapshot))
+
+
+def _documents(kind: type[Document]) -> Iterator[tuple[str, type[Document]]]:
+    """Name and record of every document below that one."""
+    for each in kind.__subclasses__():
+        if name := getattr(each, "schema", None):
+            yield name, each
+        yield from _documents(each)
+
+
+for _module in iter_modules(output.__path__):
+    import_module(f"{output.__name__}.{_module.name}")
+DOCUMENTS: Mapping[str, type] = MappingProxyType(dict(sorted([*_documents(Document), *_OTHERS])))
 
 
 def load(name: str) -> dict[str, Json]:

@@ -31,7 +31,7 @@ from tritonwin.output.invocation import speaking
 from tritonwin.output.text import printable
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.status import Status
 
     from tritonwin.output.view import View
 
@@ -51,8 +51,7 @@ _PIPE_WIDTH = 1000
 _PROSE_WIDTH = 100
 _LONGEST_TEXT = 1500  # a variable may hold 32,000 characters; its beginning tells enough
 _NARROWEST = 30  # a terminal may call itself one of 0 columns
-_QUIET = 30.0  # seconds between two lines where nobody watches a bar
-_PULSE = 300.0  # while nothing gets done: CI engines end what says nothing for ten minutes
+_QUIET = 60.0  # seconds between two lines of progress where no terminal shows it
 _END = re.compile(r"(?<=[.?!]) ")
 
 
@@ -230,48 +229,36 @@ def _shortened(text: str, room: int) -> str:
 
 
 class Meter:
-    """Progress of long work: a bar on a terminal, elsewhere a line now and then.
+    """Progress of long work: the last line of a terminal, elsewhere a line now and then."""
 
-    Args:
-        timed: the bar says how long it will take.
-    """
-
-    def __init__(self, out: Console | None = None, *, timed: bool = False) -> None:
+    def __init__(self, out: Console | None = None) -> None:
         self.out = out or console()
-        self._timed = timed
-        self._bar: Progress | None = None
-        self._said, self._done = -math.inf, -1
+        self._status: Status | None = None
+        self._said = -math.inf
 
-    def update(self, text: str, done: int, total: int | None) -> None:
-        """So much of so much is done; less than before: something else has begun."""
-        if self.out.is_terminal:
-            self._draw(text, done, total)
-            return
-        now = time.monotonic()
-        if now - self._said >= (_PULSE if done == self._done else _QUIET):
-            self._said, self._done = now, done
-            Screen(self.out).show(line(text, indent=2))
+    def update(self, text: str) -> None:
+        """So much is done."""
+        if not self.out.is_terminal:
+            now = time.monotonic()
+            if now - self._said >= _QUIET:
+                self._said = now
+                self._show(text)
+        elif self._status:
+            self._status.update(Text(printable(text)))
+        else:
+            self._status = self.out.status(Text(printable(text)), spinner="line")
+            self._status.start()
 
     def say(self, text: str) -> None:
-        """A line about something else, in the place of the bar."""
+        """A line about something else."""
         self.end()
-        Screen(self.out).show(line(text, indent=2))
+        self._show(text)
 
     def end(self) -> None:
-        """Take the bar away."""
-        if self._bar:
-            self._bar.stop()
-        self._bar = None
+        """Take the progress away."""
+        if self._status:
+            self._status.stop()
+        self._status = None
 
-    def _draw(self, text: str, done: int, total: int | None) -> None:
-        if self._bar is None:
-            from rich import progress
-
-            described = progress.TextColumn("{task.description}", markup=False)
-            left = (progress.TimeRemainingColumn(),) if self._timed else ()
-            columns = (progress.BarColumn(bar_width=20), described, *left)
-            self._bar = progress.Progress(*columns, console=self.out, transient=True)
-            self._bar.add_task("", total=total)
-            self._bar.start()
-        self._bar.tasks[0].total = total  # to `update`, None means that the total stays
-        self._bar.update(self._bar.task_ids[0], description=printable(text), completed=done)
+    def _show(self, text: str) -> None:
+        Screen(self.out).show(line(text, indent=2))

@@ -136,13 +136,6 @@ class View:
         yield line(f"{does}: tritonwin {step}")
         yield line("Everything else: tritonwin --help", "faint")
 
-    def story(self, title: str) -> Iterator[Block]:
-        """A diagnosis in short: the answer, a line a layer, and the gravest problem."""
-        yield line(f"== {title}", "strong")
-        yield Prose(self.headline, tone=self.tone, indent=0)
-        yield from filter(None, (self.layers, *self.sections[:1]))
-        yield TextLine()
-
 
 def of_diagnosis(
     facts: Facts, diagnosis: Diagnosis, *, here: bool = True, whole: bool = True
