@@ -26,9 +26,9 @@ from tritonwin.build.order import BuildMachine, Order, Request, survey
 from tritonwin.build.plan import GIB, BuildPlan, Notes
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load, names
-from tritonwin.build.source import BuildContext, assemble, name_libraries
+from tritonwin.build.source import BuildContext, assemble
 from tritonwin.errors import UserError
-from tritonwin.facts.records import CudaToolkit, PythonDev, Variable
+from tritonwin.facts.records import CudaToolkit, PythonDev
 from tritonwin.journal.tree import file_hash
 from tritonwin.support.archives import ArchiveError
 from tritonwin.support.pip import Pip, PipError
@@ -223,25 +223,6 @@ def test_cuda_13_is_assembled_where_there_is_none(tmp_path: Path) -> None:
     on_linux = plan(Order(recipe="flash-attn"), linux(tmp_path, torch=torch("2.11.0", "13.0")))
     assert on_linux.cuda is not None
     assert all("x86_64" in part.file for part in on_linux.cuda.parts)
-
-
-def test_the_wheels_beside_torch_are_a_toolkit(tmp_path: Path) -> None:
-    """NVIDIA's wheels for Linux hold libcudart.so.13 and not the name that a linker asks for."""
-    there = toolkit("13.0", layout="pip-cu13", missing=("cudart.lib",))
-    new = torch("2.11.0+cu130", "13.0")
-    made = plan(Order(recipe="flash-attn"), linux(tmp_path, torch=new, cuda_toolkits=(there,)))
-    assert made.cuda.origin == "packages"
-    assert made.environment["LIBRARY_PATH"] == str(made.layout.cuda)
-    lib = tmp_path / "cu13" / "lib"
-    lib.mkdir(parents=True)
-    (lib / "libcudart.so.13").write_text("library")
-    for _ in range(2):
-        name_libraries(lib, tmp_path / "named")
-    assert (tmp_path / "named" / "libcudart.so").read_text() == "library"
-    assert not (lib / "libcudart.so").exists()
-    # on Windows the wheels hold cudart.lib, so that without it something is wrong
-    other = plan(Order(recipe="flash-attn"), windows(tmp_path, torch=new, cuda_toolkits=(there,)))
-    assert other.cuda.origin == "assembled"
 
 
 def parts(folder: Path, *members: str) -> list[FileSource]:
@@ -675,12 +656,6 @@ def test_a_disk_without_room(tmp_path: Path) -> None:
     assert "0.1 GiB free" in refused(made)
 
 
-def test_stray_blanks_are_reported(tmp_path: Path) -> None:
-    flawed = Variable(name="MAX_JOBS", value="4 ", scope="process", flaws=("trailing-blank",))
-    made = plan(Order(recipe="flash-attn"), windows(tmp_path, variables=(flawed,)))
-    assert any("MAX_JOBS" in text for text in made.warnings)
-
-
 @pytest.mark.parametrize("name", ["\udcff\udcfe", "a\nb"])
 @pytest.mark.parametrize("asked", [True, False])
 def test_a_folder_whose_name_is_no_text(tmp_path: Path, name: str, asked: bool) -> None:
@@ -697,13 +672,6 @@ def test_no_python_is_no_target(tmp_path: Path) -> None:
     for target in (None, replace(machines.HEALTHY.target, version=None)):  # type: ignore[type-var]
         with pytest.raises(UserError, match="no Python to build for"):
             plan(Order(recipe=FLASH), windows(tmp_path, target=target))
-
-
-def test_a_variable_that_nvcc_obeys_is_reported(tmp_path: Path) -> None:
-    machine = having(windows(tmp_path), NVCC_PREPEND_FLAGS="-g")
-    said = "NVCC_PREPEND_FLAGS is set, and nvcc obeys it"
-    assert said in plan(Order(recipe=FLASH), machine).warnings
-    assert said not in plan(Order(recipe=FLASH), windows(tmp_path)).warnings
 
 
 def test_makefiles_cut_paths_with_blanks(tmp_path: Path) -> None:
@@ -812,13 +780,6 @@ def test_a_torch_of_any_version_gives_a_wheel_a_name(tmp_path: Path, version: st
     made = plan(Order(recipe="flash-attn"), machine)
     assert Version(f"2.8.3+{made.local_version}").local
     assert made.local_version.startswith("cu128torch")
-
-
-def test_a_toolset_of_windows_is_no_use_elsewhere(tmp_path: Path) -> None:
-    assert any("--msvc 14.44 is for Windows" in w for w in planned(tmp_path, msvc="14.44").warnings)
-    assert not any("--msvc" in w for w in planned(tmp_path).warnings)
-    made = plan(Order(recipe="flash-attn", msvc="14.44"), machines.windows(tmp_path))
-    assert not any("--msvc" in w for w in made.warnings)
 
 
 def test_no_architecture_has_its_reason(tmp_path: Path) -> None:

@@ -163,28 +163,22 @@ def verify_capture(data: Mapping[str, str], version: str) -> None:
         UnfitEnvironmentError: it says which part is wrong.
     """
     env = Environment(data, windows=True)
-    for name, wanted in (
-        ("VSCMD_ARG_TGT_ARCH", "x64"),
-        ("VSCMD_ARG_HOST_ARCH", "x64"),
-        ("VCToolsVersion", version),
-    ):
-        if (env.get(name) or "").strip("\\") != wanted:
-            raise UnfitEnvironmentError(
-                f"vcvarsall.bat sets {name} to {env.get(name)!r}, not {wanted}", _REPAIR
-            )
-    cl = next((f / "cl.exe" for f in env.path_entries() if is_file(f / "cl.exe")), None)
-    if cl is None or [part.lower() for part in cl.parts[-3:]] != ["hostx64", "x64", "cl.exe"]:
-        raise UnfitEnvironmentError(
-            f"the 64-bit cl.exe is not the first on PATH after vcvarsall.bat, but {cl}", _REPAIR
-        )
+    cl = next((f / "cl.exe" for f in env.path_entries() if is_file(f / "cl.exe")), Path())
+    wanted = {"VSCMD_ARG_TGT_ARCH": "x64", "VSCMD_ARG_HOST_ARCH": "x64", "VCToolsVersion": version}
+    wrong = [
+        f"it sets {name} to {env.get(name)!r}, not {value}"
+        for name, value in wanted.items()
+        if (env.get(name) or "").strip("\\") != value
+    ]
+    if [part.lower() for part in cl.parts[-3:]] != ["hostx64", "x64", "cl.exe"]:
+        wrong.append(f"the 64-bit cl.exe is not the first on PATH, but {cl}")
     if "ucrt" not in (env.get("INCLUDE") or "").lower():
+        wrong.append("INCLUDE names no Universal C Runtime: the Windows SDK is missing")
+    if wrong:
         raise UnfitEnvironmentError(
-            "INCLUDE names no Universal C Runtime after vcvarsall.bat: the Windows SDK is missing",
-            _REPAIR,
+            f"vcvarsall.bat left an environment that cannot build: {wrong[0]}",
+            "Repair Visual Studio with its installer: VC.Tools.x86.x64 and a Windows SDK.",
         )
-
-
-_REPAIR = "Repair Visual Studio with its installer: VC.Tools.x86.x64 and a Windows SDK."
 
 
 def planned(layout: Layout, toolkit: Toolkit | None) -> dict[str, str]:
@@ -201,9 +195,6 @@ def planned(layout: Layout, toolkit: Toolkit | None) -> dict[str, str]:
         found["LC_ALL"] = "C.UTF-8"
     if toolkit:
         found |= dict.fromkeys(("CUDA_HOME", "CUDA_PATH"), toolkit.path)
-        if toolkit.origin == "packages" and not layout.windows:
-            # libcudart.so, which a wheel cannot hold, is made there
-            found["LIBRARY_PATH"] = str(layout.cuda)
     return found
 
 

@@ -55,6 +55,8 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         at_once=recipe.work.at_once,
         asked=order.jobs,
     )
+    cores = machine.resources.cores
+    seconds = jobs.seconds(recipe.work, len(compiled), jobs=count, cores=cores, files=steps)
     downloads = sum(p.size or 0 for p in toolkit.parts) if toolkit else 0
     disk = jobs.disk(recipe.work, len(compiled), downloads)
     layout = _folder(request, source, found, disk)
@@ -64,10 +66,7 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
     on = request.circumstances(source.version, toolkit.version if toolkit else None, cpp)
     cxx = _flags(request, on, "cxx")
     rows = [v for v in recipe.variables if v.holds(on)]
-    words = {
-        "jobs": count,
-        "extensions": _EXTENSIONS if steps and count >= steps else 1,
-    }
+    words = {"jobs": count, "extensions": _EXTENSIONS if steps and count >= steps else 1}
     variables = {row.name: row.value.format(**words) for row in rows}
     if recipe.arch and found.tokens and recipe.arch.reads_variable(on.version):
         variables[recipe.arch.variable] = recipe.arch.separator.join(found.tokens)
@@ -98,21 +97,9 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
         jobs=count,
         memory=memory,
         disk_bytes=disk,
-        seconds=jobs.seconds(
-            recipe.work,
-            len(compiled),
-            jobs=count,
-            cores=machine.resources.cores,
-            files=steps,
-        ),
+        seconds=seconds,
         compile_steps=steps,
-        environment=command.checked(
-            {
-                **command.planned(layout, toolkit),
-                **needed,
-                **variables,
-            }
-        ),
+        environment=command.checked({**command.planned(layout, toolkit), **needed, **variables}),
         path=command.folders_of(toolkit, windows=request.windows),
         job_variables=tuple(row.name for row in rows if row.value == "{jobs}"),
         extension_variables=tuple(row.name for row in rows if row.value == "{extensions}"),
@@ -153,7 +140,7 @@ def _existing_wheel(request: Request) -> None:
 
 
 def _target(request: Request) -> None:
-    """Refuse a target that cannot build; warn of what this machine may get wrong."""
+    """Refuse a target that cannot build; warn of what is not known of the machine."""
     machine, recipe, torch, notes = request.machine, request.recipe, request.torch, request.notes
     python, dev = request.target.executable, request.facts.python_dev
     install = f'Install it: tritonwin install torch --python "{python}"'
@@ -176,25 +163,11 @@ def _target(request: Request) -> None:
             f"{python} can make no environment to build in: it has no module venv",
             "Use a full Python of the same version, with the same torch: --python EXE",
         )
-    notes.warnings += _warnings(request)
-
-
-def _warnings(request: Request) -> Iterator[str]:
-    order = request.order
-    if order.msvc and not request.windows:
-        yield f"--msvc {order.msvc} is for Windows; here the variable CXX names the compiler"
-    if request.machine.elsewhere:
-        yield (
+    if machine.elsewhere:
+        notes.warnings.append(
             "planned from a snapshot: all memory counts as free, and the disk as large enough; "
             "commands are for the machine in question"
         )
-    for variable in request.facts.variables:
-        if variable.scope == "process" and variable.flaws:
-            flaws = ", ".join(variable.flaws)
-            name = variable.name
-            yield f"the variable {name} has a flaw ({flaws}); the build does not inherit it"
-    if request.host.env.get("NVCC_PREPEND_FLAGS"):
-        yield "NVCC_PREPEND_FLAGS is set, and nvcc obeys it"
 
 
 # --- the folder

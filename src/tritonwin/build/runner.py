@@ -118,8 +118,6 @@ def _prepare(plan: BuildPlan, context: BuildContext) -> tuple[Mapping[str, str],
     if plan.cuda and plan.cuda.origin == "assembled":
         on_event(f"CUDA {plan.cuda.version}")
         source.assemble(plan.cuda.parts, Path(plan.cuda.path), context)
-    if plan.cuda and plan.cuda.origin == "packages" and not plan.windows:
-        source.name_libraries(Path(plan.cuda.path, "lib"), layout.cuda)
     on_event("build environment")
     python = venv.make(plan.target, layout.venv, plan.runtime)
     wanted = venv.missing(plan.requirements, venv.installed(python.python))

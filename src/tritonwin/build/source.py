@@ -13,7 +13,6 @@ import io
 import os
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -317,19 +316,13 @@ def assemble(parts: Sequence[FileSource], to: Path, context: BuildContext) -> No
             "the parts of the CUDA toolkit hold no nvcc",
             "Install the CUDA toolkit and name its folder: --cuda DIR",
         )
-    if sys.platform != "win32":
-        name_libraries(work / "lib", work / "lib")
+    # a wheel cannot hold a link, and a linker asks for libcudart.so
+    for library in paths_in(work / "lib", "lib*.so.*"):
+        name = library.with_name(library.name.partition(".so.")[0] + ".so")
+        if not os.path.lexists(name):
+            name.symlink_to(library.name)
     work.rename(to)
     shutil.rmtree(wheels, ignore_errors=True)
-
-
-def name_libraries(folder: Path, into: Path) -> None:
-    """Link every library under the name that a linker asks for; a wheel cannot hold such a link."""
-    into.mkdir(parents=True, exist_ok=True)
-    for library in paths_in(folder, "lib*.so.*"):
-        name = into / (library.name.partition(".so.")[0] + ".so")
-        if not os.path.lexists(name):
-            name.symlink_to(library.name if folder == into else library)
 
 
 # --- commits of repositories

@@ -34,8 +34,6 @@ _PROBLEM = "cuda-toolkit-for-build"
 _LACKING = "vs-components-missing"
 _MISMATCH = "nvcc-host-compiler-mismatch"
 _ORIGINS: dict[str, ToolkitOrigin] = {"conda": "conda", "pip-cu13": "packages"}
-# NVIDIA's wheels for Linux name the library libcudart.so.13 only; the build makes the other name.
-_MADE_BY_BUILD = frozenset({"cudart.lib"})
 _MSVC = "--msvc"
 _CXX = "CXX="  # the variable, on other systems than Windows
 _SECONDS = 20.0
@@ -140,7 +138,7 @@ def toolkits(request: Request) -> Iterator[Toolkit]:
         version = there.version or ""
         short = ".".join(version.split(".")[:2])
         other = asked and not named and not _matches(short, asked)
-        if other or toolkit_misfit(there, torch_cuda, windows=windows):
+        if other or toolkit_misfit(there, torch_cuda):
             continue
         msvc = tables.msvc_for(version)
         if windows and there.host_msvc_max and msvc:
@@ -160,15 +158,13 @@ def toolkits(request: Request) -> Iterator[Toolkit]:
         yield from sorted(group, key=lambda t: _distance(t.version, torch_cuda))
 
 
-def toolkit_misfit(toolkit: CudaToolkit, torch_cuda: str | None, *, windows: bool) -> str:
+def toolkit_misfit(toolkit: CudaToolkit, torch_cuda: str | None) -> str:
     """The reason against a toolkit for a build, in words; empty if it is complete and fits."""
     if not toolkit.exists:
         return "the folder does not exist"
     lacking = {part for part in toolkit.missing if part in parts().cuda.build}
     if toolkit.nvcc is None:  # what Triton brings along is whole without it
         lacking.add("nvcc")
-    if not windows and toolkit.layout == "pip-cu13":
-        lacking -= _MADE_BY_BUILD
     if lacking:
         return f"no {', no '.join(sorted(lacking))}"
     if not toolkit.version:
@@ -182,7 +178,7 @@ def none_fits(request: Request) -> str:
     asked, torch_cuda, named = request.order.cuda, request.torch_cuda, _named(request)
     wants = f"a toolkit of CUDA {_major(torch_cuda)}" if torch_cuda else "a CUDA toolkit"
     every = dict.fromkeys((*([named] if named else ()), *request.facts.cuda_toolkits))
-    reasons = [(t.path, toolkit_misfit(t, torch_cuda, windows=request.windows)) for t in every]
+    reasons = [(t.path, toolkit_misfit(t, torch_cuda)) for t in every]
     each = "; ".join(f"{path} ({why})" for path, why in reasons if why)
     there = "there is none" if asked is None else f"--cuda {asked} names none"
     return f"the build needs {wants}, and {there}{f'; not taken: {each}' if each else ''}"
