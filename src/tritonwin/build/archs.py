@@ -106,16 +106,16 @@ def _token_for(arch: str, known: Sequence[ArchToken], rule: ArchRule) -> ArchTok
 
 
 def _why_not(arch: str, recipe: Recipe, version: str, cuda: str | None) -> str:
-    plain = arch.rstrip("af")
-    rule = recipe.arch
-    serving = [t for t in rule.tokens if plain in t.serves] if rule else []
-    reasons = []
+    reasons = dict[str, None]()
+    serving = (
+        [t for t in recipe.arch.tokens if arch.rstrip("af") in t.serves] if recipe.arch else []
+    )
     for token in serving:
         if token.version and not fits(version, token.version):
-            reasons.append(f"it takes version {token.version}")
+            reasons[f"it takes version {token.version}"] = None
         elif token.cuda and not (cuda and fits(cuda, token.cuda)):
-            reasons.append(f"it takes CUDA {token.cuda}")
-    if not serving and cuda and rule and rule.any:
-        reasons.append("its nvcc does not know it")
-    start = f"{recipe.name} {version} with CUDA {cuda} does not compile for {arch}"
-    return f"{start}: {' and '.join(dict.fromkeys(reasons))}" if reasons else start
+            reasons[f"it takes CUDA {token.cuda}"] = None
+    if not serving and cuda and recipe.arch and recipe.arch.any:
+        reasons["its nvcc does not know it"] = None
+    why = f": {' and '.join(reasons)}" if reasons else ""
+    return f"{recipe.name} {version} with CUDA {cuda} does not compile for {arch}{why}"

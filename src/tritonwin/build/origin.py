@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tritonwin.build.order import Request
-from tritonwin.build.plan import BuildSource
+from tritonwin.build.plan import BuildSource, SourceKind
 from tritonwin.build.recipe import Recipe, SourceRelease
 from tritonwin.build.source import NO_GIT, NOT_COPIED, refuse_secrets
 from tritonwin.errors import UserError
@@ -59,12 +59,37 @@ def choose(request: Request) -> SourceOrigin:
     elif order.ref is not None:
         known = recipe.release(order.version) if order.version else recipe.releases[0]
         version = order.version or (known.version if known else "")
-        source = _git(recipe, recipe.repository, order.ref)
+        source = _source(recipe, "git", recipe.repository, ref=order.ref)
         origin = SourceOrigin(version=version, source=source, why=f"the ref {order.ref}, asked for")
     else:
-        origin = _released(request)
+        release, why = _release(request)
+        kind: SourceKind = "git" if release.ref else "sdist"
+        where = recipe.repository if release.ref else release.file or ""
+        source = _source(recipe, kind, where, release=release, ref=release.ref)
+        origin = SourceOrigin(version=release.version, source=source, release=release, why=why)
     _tell(origin, request)
     return origin
+
+
+def _source(
+    recipe: Recipe,
+    kind: SourceKind,
+    location: str,
+    *,
+    release: SourceRelease | None = None,
+    ref: str | None = None,
+    subfolder: str = "",
+) -> BuildSource:
+    """The source as the recipe wants it; an archive of a release is held to its hash."""
+    return BuildSource(
+        kind=kind,
+        location=location,
+        sha256=release.sha256 if release and kind == "sdist" else None,
+        ref=ref,
+        submodules=recipe.submodules if kind == "git" else (),
+        skip=(*(NOT_COPIED if kind == "folder" else ()), *recipe.skip),
+        subfolder=subfolder or (release.subfolder if release and kind != "folder" else ""),
+    )
 
 
 def _tell(origin: SourceOrigin, request: Request) -> None:
@@ -87,52 +112,22 @@ def _tell(origin: SourceOrigin, request: Request) -> None:
             )
 
 
-def _released(request: Request) -> SourceOrigin:
-    """The release that was asked for, that this torch wants, or the newest."""
+def _release(request: Request) -> tuple[SourceRelease, str]:
+    """The release that was asked for, that this torch wants, or the newest; and why."""
     recipe, order, torch = request.recipe, request.order, request.torch
-    release, why = recipe.releases[0], "the newest that the recipe knows"
     if order.version is not None:
-        found = recipe.release(order.version)
-        if found is None:
-            have = ", ".join(r.version for r in recipe.releases)
-            raise UserError(
-                f"the recipe {recipe.name} has no version {order.version}",
-                f"It has {have}. Another one: --source DIR, or --ref TAG",
-            )
-        release, why = found, "asked for"
-    elif not recipe.needs_torch and torch and (wanted := wanted_series(torch)):
-        # a branch has no series
-        fitting = next((r for r in recipe.releases if series(r.version) == wanted), None)
-        if fitting:
-            release, why = fitting, f"torch {torch.version} wants Triton {wanted}"
-    if release.ref:
-        source = _git(recipe, recipe.repository, release.ref, release.subfolder)
-    else:
-        source = _sdist(recipe, release.file or "", release)
-    return SourceOrigin(version=release.version, source=source, release=release, why=why)
-
-
-def _git(recipe: Recipe, location: str, ref: str | None, subfolder: str = "") -> BuildSource:
-    """A commit of a repository."""
-    return BuildSource(
-        kind="git",
-        location=location,
-        ref=ref,
-        submodules=recipe.submodules,
-        skip=recipe.skip,
-        subfolder=subfolder,
-    )
-
-
-def _sdist(recipe: Recipe, location: str, release: SourceRelease | None) -> BuildSource:
-    """A source archive, held to the hash of its release."""
-    return BuildSource(
-        kind="sdist",
-        location=location,
-        sha256=release.sha256 if release else None,
-        skip=recipe.skip,
-        subfolder=release.subfolder if release else "",
-    )
+        if found := recipe.release(order.version):
+            return found, "asked for"
+        raise UserError(
+            f"the recipe {recipe.name} has no version {order.version}",
+            f"It has {', '.join(r.version for r in recipe.releases)}. "
+            "Another one: --source DIR, or --ref TAG",
+        )
+    if not recipe.needs_torch and torch and (wanted := wanted_series(torch)):
+        for release in recipe.releases:
+            if series(release.version) == wanted:  # a branch has no series
+                return release, f"torch {torch.version} wants Triton {wanted}"
+    return recipe.releases[0], "the newest that the recipe knows"
 
 
 def _named(request: Request, named: str) -> SourceOrigin:
@@ -151,14 +146,9 @@ def _named(request: Request, named: str) -> SourceOrigin:
         )
     if checkout is not None:
         version = order.version or checkout.version or "0"
-        source = BuildSource(
-            kind="folder",
-            location=str(checkout.path.absolute()),
-            skip=(*NOT_COPIED, *recipe.skip),
-            subfolder=checkout.subfolder,
-        )
+        known, where = recipe.release(version), str(checkout.path.absolute())
+        source = _source(recipe, "folder", where, subfolder=checkout.subfolder)
         why = f"asked for, version {version}"
-        known = recipe.release(version)
         return SourceOrigin(version=version, source=source, release=known, why=why)
     if address:
         refuse_secrets(named)
@@ -166,7 +156,8 @@ def _named(request: Request, named: str) -> SourceOrigin:
             raise UserError(
                 f"no hash is known for {named}", "Fetch it by hand and give the file: --source FILE"
             )
-        return SourceOrigin(version=order.version or "0", source=_git(recipe, named, order.ref))
+        source = _source(recipe, "git", named, ref=order.ref)
+        return SourceOrigin(version=order.version or "0", source=source)
     if not (named.endswith(_ARCHIVE) and local):
         kinds = f"neither a folder with a setup.py, nor a {_ARCHIVE}, nor an address"
         raise UserError(
@@ -174,6 +165,6 @@ def _named(request: Request, named: str) -> SourceOrigin:
             "Name the folder that holds setup.py: --source DIR",
         )
     release = next((r for r in recipe.releases if r.file == file.name), None)
-    source = _sdist(recipe, str(file.absolute()), release)
+    source = _source(recipe, "sdist", str(file.absolute()), release=release)
     version = order.version or (release.version if release else "0")
     return SourceOrigin(version=version, source=source, release=release)
