@@ -18,21 +18,12 @@ ROOT = Path(__file__).resolve().parents[1]
 FAKES = ROOT / "tools" / "winlane" / "fakes"
 # upstream's releases whose calls are compared
 UPSTREAM = (
-    "3.0.0",
-    "3.1.0",
-    "3.2.0",
-    "3.3.1",
-    "3.4.0",
-    "3.5.1",
-    "3.6.0",
-    "3.7.1",
-    "3.8.0",
-    "3.9.0",
-)
-# of each backend: its program, the stand-in of the driver, and the variable that names its log
-PROGRAMS = {
-    "nvidia": ("calls.py", "nvcuda.c", "libcuda.so.1", "FAKECUDA_LOG"),
-    "amd": ("hip_calls.py", "amdhip64.c", "libamdhip64.so", "FAKEHIP_LOG"),
+    "3.0.0", "3.1.0", "3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0", "3.7.1", "3.8.0", "3.9.0",
+)  # fmt: skip
+# of each backend: the stand-in of the driver, and the variable that names its log
+STAND_INS = {
+    "nvidia": ("nvcuda.c", "libcuda.so.1", "FAKECUDA_LOG"),
+    "amd": ("amdhip64.c", "libamdhip64.so", "FAKEHIP_LOG"),
 }
 
 
@@ -46,7 +37,7 @@ def outcomes(
         mode: compiled or python.
         package: the release's sources, where they were changed.
     """
-    program, source, name, log = PROGRAMS[backend]
+    source, name, log = STAND_INS[backend]
     scratch = folder / f"{backend}-{version}-{mode}{'-changed' if package else ''}"
     scratch.mkdir()
     library = folder / name
@@ -54,9 +45,8 @@ def outcomes(
         command = ["/usr/bin/gcc", "-O1", "-w", "-shared", "-fPIC", "-o", library, FAKES / source]
         subprocess.run([*command, "-ldl"], check=True, timeout=60)
     done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "driver" / program,
-         package or sources(version), mode,
-         scratch / "c", library],
+        [sys.executable, ROOT / "tests" / "driver" / "calls.py", backend,
+         package or sources(version), mode, scratch / "c", library],
         env={**os.environ, log: str(scratch / "log"), "LD_LIBRARY_PATH": str(folder),
              "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests" / "driver")])},
         capture_output=True, text=True, timeout=300, check=False,

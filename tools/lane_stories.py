@@ -39,13 +39,13 @@ PLOTS = tuple(
 def stage(machine: Machine, plot: Plot) -> Environment:
     """A ComfyUI to which the harm was done."""
     machine.home("Ada")
-    all_ = (*faults.FAULTS, faults.Fault("", "", faults.nothing))
+    all_ = (*faults.FAULTS, faults.Fault(""))
     wanted = (plot.problem, plot.names)
     known = next(each for each in all_ if (each.problem, each.names) == wanted)
     fault = replace(known, kind="comfyui", where=r"C:\AI")
     seed = faults.prepare(machine, fault)
     machine.gpu(fault.gpu, name=plot.card)
-    fault.seed(seed)
+    seed.sow(fault.seed)
     made: Environment = seed.env
     return made
 

@@ -19,7 +19,6 @@ from wheel_files import sha256
 
 import tritonwin
 from tritonwin.facts.interpreters import EMBEDDED_FOLDERS, ENVIRONMENT_FOLDERS
-from tritonwin.system.access import hold
 
 MAIN = b"""
 import pkgutil
@@ -155,71 +154,26 @@ def names(copies: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(("days", "kept"), [(29, True), (31, False)])
-@pytest.mark.parametrize("first", [True, False], ids=["laid out", "started"])
 def test_what_was_not_used_for_a_month_is_deleted(
-    tmp_path: Path, file: Path, days: float, kept: bool, first: bool
+    tmp_path: Path, file: Path, days: float, kept: bool
 ) -> None:
     home = tmp_path / "home"
-    if not first:  # no new build for long, and a day since the last start
-        ran_from(start(file, home))
-        used(folder(home), 2)
     older = an_older(file, home, days=days)
     (older.parent / "of the user").mkdir()
     done = start(file, home)
     assert ran_from(done) == folder(home)
     assert done.stderr == ""
-    assert names(older.parent) == {
-        folder(home).name,
-        "of the user",
-        *([older.name] if kept else []),
-    }
-    assert (folder(home) / "USED").stat().st_mtime > time.time() - 60
+    others = {"of the user", *([older.name] if kept else [])}
+    assert names(older.parent) == {folder(home).name, *others}
 
 
-def test_starts_of_one_day_write_nothing(tmp_path: Path, file: Path) -> None:
+def test_a_start_a_day_is_noted(tmp_path: Path, file: Path) -> None:
     home = tmp_path / "home"
-    ran_from(start(file, home))
-    used(folder(home), 0.9)
-    older = an_older(file, home, days=40)
-    before = (folder(home) / "USED").stat().st_mtime_ns
-    ran_from(start(file, home))
-    assert (folder(home) / "USED").stat().st_mtime_ns == before
-    assert older.is_dir()
-
-
-def test_a_copy_in_use_is_never_deleted(tmp_path: Path) -> None:
-    waits = b"def main():\n    print(__file__, flush=True)\n    input()\n    return 7\n"
-    waiting, file, home = tmp_path / "w.pyz", tmp_path / "n.pyz", tmp_path / "home"
-    build_pyz.write({**CONTENTS, "tritonwin/__main__.py": waits}, waiting)
-    build_pyz.write(CONTENTS, file)
-    process = subprocess.Popen(
-        [sys.executable, str(waiting)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        env={**os.environ, "TRITONWIN_HOME": str(home), "USERPROFILE": str(tmp_path)},
-    )  # fmt: skip
-    assert process.stdout
-    older = Path(process.stdout.readline().decode().strip()).parents[1]
-    used(older, 400)
-    ran_from(start(file, home))
-    assert (older / "tritonwin" / "__main__.py").is_file()
-    process.communicate(b"\n", timeout=60)
-    assert process.returncode == 7
-    used(older, 400)
-    used(folder(home), 2)
-    ran_from(start(file, home))
-    assert names(older.parent) == {folder(home).name}
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows renames no folder in which a file is open")
-def test_a_copy_that_is_being_deleted_is_not_used(tmp_path: Path, file: Path) -> None:
-    home = tmp_path / "home"
-    ran_from(start(file, home))
-    held = hold(folder(home) / "USED")
-    assert held is not None
-    (folder(home) / "USED").touch()
-    try:
-        assert ran_from(start(file, home)) == file / "app"
-    finally:
-        os.close(held)
+    for days, noted in ((0.9, False), (2, True)):
+        ran_from(start(file, home))
+        used(folder(home), days)
+        ran_from(start(file, home))
+        assert ((folder(home) / "USED").stat().st_mtime > time.time() - 60) == noted
 
 
 def test_a_deletion_that_was_cut_off_is_finished_later(tmp_path: Path, file: Path) -> None:

@@ -1,104 +1,93 @@
-"""Healthy Windows environments, and the faults that tests seed into them, one at a time."""
+"""Healthy Windows environments, and the faults of faults.toml that tests seed into them."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from _pytest.mark.structures import ParameterSet
 from winlane import Environment, Machine, standins
 from winlane.cache import copy_tree
-from winlane.microsoft import COMPONENTS, VC_TOOLS
 from winlane.resources import WHEELS
+
+from tritonwin.facts.amd import chip
+from tritonwin.system import toml
 
 FORK = WHEELS["triton-3.8"]
 TORCH = ("2.14.1", "13.0")
-GERMAN_USER = "Jürgen"
-
-
-@dataclass
-class Seed:
-    """The things that a fault may change: the machine, the environment, the call of doctor."""
-
-    machine: Machine
-    env: Environment
-    args: list[str] = field(default_factory=list)
-    cwd: str = "C:\\"
-
-    def set(self, **variables: str) -> None:
-        self.machine.variables.update(variables)
-
-    def dist(self, name: str, version: str, **more: object) -> None:
-        standins.distribution(self.env, name, version, **more)  # type: ignore[arg-type]
-
-    def torch(self, version: str, cuda: str) -> None:
-        for old in self.env.site_packages.glob("torch-*"):
-            shutil.rmtree(old)
-        standins.cuda_torch(self.env, self.machine.fakes, version, cuda)
-
-    def delete(self, *paths: str) -> None:
-        """Delete files or folders below site-packages (`triton/...`) or below the home."""
-        for path in paths:
-            root = self.env.site_packages if path.startswith("triton") else self.env.home
-            there = root / path
-            shutil.rmtree(there) if there.is_dir() else there.unlink()
-
-    def dll(self, *imports: str) -> bytes:
-        """A small valid extension module that needs these DLLs."""
-        wanted = dict.fromkeys(imports, ("lane_function",))
-        return self.machine.fakes.build_dll("lane_module.pyd", imports=wanted).read_bytes()
-
-
-F = TypeVar("F", bound="Fault")
+CARD = "gfx1100,AMD Radeon RX 7900 XTX,24,0"
+Steps = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`problem` must be the first that doctor names, and `names` stand in its evidence."""
+    """`problem` must be the first that doctor names, and `names` stand in its evidence.
 
-    problem: str
-    names: str
-    seed: Callable[[Seed], object]
+    Attributes:
+        seed: steps by name, with their arguments.
+        triton: a wheel; empty for none.
+        torch: version and CUDA of a stand-in; empty for none.
+        chip: that of a card of AMD, with AMD's torch for it; empty for a card of NVIDIA.
+        driver: before a repair Triton's driver is switched to Python.
+    """
+
+    problem: str = "none"
+    names: str = ""
+    seed: Steps = field(default_factory=dict)
     kind: str = "full"
     version: str = "3.12"
-    triton: str | None = FORK
-    more: tuple[str, ...] = ()
-    torch: tuple[str, str] | None = TORCH
+    triton: str = "triton-3.8"
+    more: Sequence[str] = ()
+    torch: Sequence[str] = TORCH
     gpu: str = "8.9"
     where: str | None = None
+    user: str = ""
+    chip: str = ""
+    severity: str = ""
+    fixed: bool = False
+    driver: bool = False
+    quick: bool = False
 
     @property
     def name(self) -> str:
         return f"{self.problem}: {self.names}"
 
 
-def one_an_id(faults: Sequence[F]) -> list[ParameterSet]:
+F = TypeVar("F", bound=Fault)
+
+
+def rows(file: str) -> dict[str, list[dict[str, Any]]]:
+    return toml.loads(Path(__file__).with_name(file).read_text("utf-8"))
+
+
+_TABLE = rows("faults.toml")
+FAULTS = tuple(Fault(**row) for row in _TABLE["fault"])
+AMD = tuple(
+    Fault(**{"chip": "gfx1100", "triton": "triton-3.7", "severity": "error", **row})
+    for row in _TABLE["amd"]
+)
+HEALTHY = tuple(Fault(**row) for row in _TABLE["healthy"])
+
+
+def one_an_id(faults: Iterable[F]) -> list[ParameterSet]:
     """The first fault of each problem for every run; the further ones belong to `--full`."""
     seen: set[str] = set()
     params = []
     for fault in faults:
-        marks = [pytest.mark.full] if fault.problem in seen else []
+        params.append(each(fault, quick=fault.problem not in seen))
         seen.add(fault.problem)
-        params.append(pytest.param(fault, id=fault.name, marks=marks))
     return params
 
 
-def prepare(machine: Machine, fault: Fault) -> Seed:
-    """The healthy environment that the fault is seeded into."""
-    packages = (*([fault.triton] if fault.triton else []), *fault.more)
-    env = machine.environment(fault.version, fault.kind, packages, fault.where)
-    if fault.kind == "comfyui":
-        give_development(machine, env)
-    if fault.torch:
-        standins.cuda_torch(env, machine.fakes, *fault.torch)
-    machine.gpu(fault.gpu)
-    return Seed(machine, env)
+def each(fault: Fault, *, quick: bool) -> ParameterSet:
+    return pytest.param(fault, id=fault.name, marks=() if quick else pytest.mark.full)
 
 
-def give_development(machine: Machine, env: Environment, version: str | None = None) -> None:
+def development(machine: Machine, env: Environment, version: str | None = None) -> None:
     """Headers and libs of a full Python, put into an embedded one as its users do."""
     full = machine.environment(version or env.version, "full")
     for folder in ("Include", "libs"):
@@ -106,283 +95,169 @@ def give_development(machine: Machine, env: Environment, version: str | None = N
         copy_tree(full.home / folder, env.home / folder)
 
 
-def _other_minor(seed: Seed) -> None:
-    give_development(seed.machine, seed.env, "3.11")
-    libs = seed.env.home / "libs"
-    shutil.copy(libs / "python311.lib", libs / "python312.lib")
+@dataclass
+class Seed:
+    """The machine, the environment and the call of doctor; the methods are steps of faults."""
+
+    machine: Machine
+    env: Environment
+    cwd: str = "C:\\"
+
+    def sow(self, steps: Steps) -> None:
+        """Take each step, of this class or of the machine: a table holds its keywords."""
+        for name, given in steps.items():
+            step = getattr(self, name, None) or getattr(self.machine, name)
+            if isinstance(given, Mapping):
+                step(**given)
+            else:
+                step(*(() if given is True else given))
+
+    def path(self, place: str) -> Path:
+        if place[1:2] == ":":
+            return self.env.path(place)
+        part, _, rest = place.partition("/")
+        if part == "site":
+            return self.env.site_packages / rest
+        return self.env.base.home / rest if part == "base" else self.env.home / place
+
+    def set(self, **variables: str) -> None:
+        self.machine.variables.update(variables)
+
+    def delete(self, *places: str) -> None:
+        for path in map(self.path, places):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def files(self, **contents: str | Steps) -> None:
+        """Write files; one of `{imports = "a.dll"}` is an extension module that needs that DLL."""
+        for place, content in contents.items():
+            if place[1:2] == ":":
+                self.machine.place(place, self._content(content))
+            else:
+                self.env.replace(self.path(place), self._content(content))
+
+    def edit(self, **texts: Sequence[str]) -> None:
+        """Exchange one text of a file by another."""
+        for place, (old, new) in texts.items():
+            text = self.path(place).read_text("utf-8")
+            assert old in text
+            self.files(**{place: text.replace(old, new)})
+
+    def _content(self, content: str | Steps) -> bytes:
+        if isinstance(content, str):
+            return content.encode()
+        imports = {content["imports"]: ("lane_function",)}
+        return self.machine.fakes.build_dll("lane_module.pyd", imports=imports).read_bytes()
+
+    def dist(self, *distributions: Steps) -> None:
+        """Distributions that are installed besides."""
+        for row in distributions:
+            files = {place: self._content(text) for place, text in row.get("files", {}).items()}
+            standins.distribution(self.env, **{**row, "files": files})
+
+    def without(self, *names: str) -> None:
+        """Remove the records of distributions."""
+        for name in names:
+            for info in self.env.site_packages.glob(f"{name}-*.dist-info"):
+                shutil.rmtree(info)
+
+    def torch(self, version: str, cuda: str) -> None:
+        self.without("torch")
+        standins.cuda_torch(self.env, self.machine.fakes, version, cuda)
+
+    def development(self, version: str) -> None:
+        development(self.machine, self.env, version)
+
+    def library_of(self, version: str) -> None:
+        """The import library of another minor version in the place of the own one."""
+        other = self.machine.environment(version, "full").home / "libs"
+        library = (other / f"python{version.replace('.', '')}.lib").read_bytes()
+        self.env.replace("libs/python312.lib", library)
+
+    def runtime_beside(self) -> None:
+        """The Visual C++ runtime of a wheel beside python.exe."""
+        for dll in self.env.site_packages.glob("*140*.dll"):
+            self.env.replace(dll.name, dll.read_bytes())
+
+    def per_user(self) -> None:
+        """`pip install --user`: what pip does where site-packages refuses writes."""
+        profile = self.machine.home("Ada")
+        minor = self.env.version.replace(".", "")
+        place = rf"{profile}\AppData\Roaming\Python\Python{minor}\site-packages"
+        there = self.machine.place(place, None)
+        for found in [*self.env.site_packages.glob("triton*")]:
+            found.rename(there / found.name)
+
+    def python_on_path(self, version: str) -> None:
+        other = self.machine.environment(version, "full", [FORK])
+        self.machine.path_entries.append(other.win(other.home))
+
+    def work(self, *names: str) -> None:
+        """Files in the current folder."""
+        for name in names:
+            self.machine.place(rf"C:\work\{name}", "")
+        self.cwd = r"C:\work"
+
+    def value(self, key: str, name: str, data: int, kind: str) -> None:
+        self.machine.registry.set(key, name, data, kind)
+
+    def cl(self) -> None:
+        """CC names Visual Studio's compiler, outside of its prompt."""
+        studio = self.machine.visual_studio()
+        self.set(CC=rf"{studio.tools}\bin\Hostx64\x64\cl.exe")
+
+    def no_studio(self) -> None:
+        for path in (
+            r"C:\Program Files (x86)\Microsoft Visual Studio",
+            r"C:\Program Files\Microsoft Visual Studio",
+            r"C:\Program Files (x86)\Windows Kits",
+        ):
+            shutil.rmtree(self.machine.drives.linux(path), ignore_errors=True)
+
+    def toolkit(self, version: str, lacks: str = "") -> None:
+        """CUDA_PATH names a toolkit, which may lack a file."""
+        toolkit = self.machine.cuda_toolkit("system", version)
+        if lacks:
+            self.env.path(rf"{toolkit.root}\{lacks}").unlink()
+        self.set(CUDA_PATH=toolkit.root)
+
+    def older_radeon(self, **driver: str) -> None:
+        self.machine.radeon(CARD, **driver)
 
 
-def _foreign_library(seed: Seed) -> None:
-    other = seed.machine.environment("3.11", "full").home / "libs" / "python311.lib"
-    seed.env.replace("libs/python312.lib", other.read_bytes())
+S = TypeVar("S", bound=Seed)
 
 
-def _old_runtime(seed: Seed) -> None:
-    for dll in seed.env.site_packages.glob("*140*.dll"):
-        seed.env.replace(dll.name, dll.read_bytes())
+def prepare(machine: Machine, fault: Fault, scene: type[S] = Seed) -> S:  # type: ignore[assignment]
+    """The healthy environment that the fault is seeded into."""
+    if fault.user:
+        machine.home(fault.user)
+    packages = (*([fault.triton] if fault.triton else []), *fault.more)
+    env = machine.environment(fault.version, fault.kind, packages, fault.where)
+    if fault.kind == "comfyui":
+        development(machine, env)
+    if fault.chip:
+        _radeon(machine, env, fault)
+    else:
+        if fault.torch:
+            standins.cuda_torch(env, machine.fakes, *fault.torch)
+        machine.gpu(fault.gpu)
+    return scene(machine, env)
 
 
-def _upstream_over_fork(seed: Seed) -> None:
-    """Upstream has no Windows wheel: its record and the decisive line of its driver stand in."""
-    seed.dist(
-        "triton",
-        "3.8.0",
-        files={
-            "triton/backends/nvidia/driver.py": (
-                "libs = subprocess.check_output(['/sbin/ldconfig', '-p']).decode(errors='ignore')\n"
-            )
-        },
-    )
+def _radeon(machine: Machine, env: Environment, fault: Fault) -> None:
+    """A card of that chip, AMD's torch for it, and all that its clang needs."""
+    known = chip(fault.chip)
+    assert known
+    device = f"{fault.chip},AMD {known.cards},16,{int(known.integrated)}"
+    machine.radeon(device, pci=known.devices[0].upper())
+    version = "2.11.0" if fault.triton == "triton-3.6" else "2.12.0"
+    standins.rocm_torch(env, machine.fakes, fault.chip, version)
+    machine.visual_studio()
+    machine.windows_sdk()
 
 
-def _per_user(seed: Seed) -> None:
-    """`pip install --user`: what pip does where site-packages refuses writes."""
-    profile = seed.machine.home("Ada")
-    minor = seed.env.version.replace(".", "")
-    place = rf"{profile}\AppData\Roaming\Python\Python{minor}\site-packages"
-    there = seed.machine.place(place, None)
-    for each in [*seed.env.site_packages.glob("triton*")]:
-        each.rename(there / each.name)
-
-
-def _on_path(seed: Seed) -> None:
-    other = seed.machine.environment("3.11", "full", [FORK])
-    seed.machine.path_entries.append(other.win(other.home))
-
-
-def _blocked_cache(seed: Seed) -> None:
-    """A folder whose permissions refuse writes cannot be made under Wine; a file in its place."""
-    seed.machine.place(r"C:\blocked", "in the way")
-    seed.set(TRITON_CACHE_DIR=r"C:\blocked\cache")
-
-
-def _stale_helper(seed: Seed) -> None:
-    seed.set(TRITON_CACHE_DIR=r"C:\cache")
-    entry = "C:\\cache\\" + "AB2" * 17 + "A"
-    module = rf"{entry}\cuda_utils.cp312-win_amd64.pyd"
-    seed.machine.place(module, seed.dll("python310.dll"))
-
-
-def _work(seed: Seed, name: str) -> None:
-    seed.machine.place(rf"C:\work\{name}", "")
-    seed.cwd = r"C:\work"
-
-
-def _bare_studio(seed: Seed) -> None:
-    seed.machine.visual_studio()
-
-
-def _cl(seed: Seed) -> None:
-    studio = seed.machine.visual_studio()
-    seed.machine.windows_sdk()
-    seed.set(CC=rf"{studio.tools}\bin\Hostx64\x64\cl.exe")
-
-
-def _german_studio(seed: Seed) -> None:
-    seed.machine.visual_studio(english=False)
-    seed.machine.windows_sdk()
-
-
-def _without_tools(seed: Seed) -> None:
-    seed.machine.visual_studio(components=[c for c in COMPONENTS if c != VC_TOOLS])
-    seed.machine.windows_sdk()
-
-
-def _cuda(seed: Seed, version: str, lacks: str | None = None) -> None:
-    toolkit = seed.machine.cuda_toolkit("system", version)
-    if lacks:
-        seed.env.path(rf"{toolkit.root}\{lacks}").unlink()
-    seed.set(CUDA_PATH=toolkit.root)
-
-
-def has(name: str, version: str, **more: object) -> Callable[[Seed], object]:
-    """A distribution that is installed besides."""
-    return lambda seed: seed.dist(name, version, **more)
-
-
-def nothing(seed: Seed) -> None:
-    """The environment is the fault."""
-
-
-FAULTS = (
-    # Python's headers and import library
-    Fault("python-libs-not-found-venv-uv", "import library", lambda s: s.delete("libs")),
-    Fault("python-libs-not-found-venv-uv", "Python.h", lambda s: s.delete("Include")),
-    Fault(
-        "python-libs-not-found-venv-uv",
-        "Python312",
-        lambda s: shutil.rmtree(s.env.base.home / "libs"),
-        kind="venv",
-    ),
-    Fault(
-        "embedded-python-no-headers",
-        "Python.h",
-        lambda s: s.delete("libs", "Include"),
-        kind="comfyui",
-    ),
-    Fault("embedded-python-no-headers", "Python.h", nothing, kind="bare", triton=FORK),
-    Fault("python-headers-wrong-set", "3.11", _other_minor, kind="comfyui"),
-    Fault("python-headers-wrong-set", "pyconfig.h", lambda s: s.delete("Include/pyconfig.h")),
-    Fault("python-headers-wrong-set", "object.h", lambda s: s.env.replace("Include/object.h", b"")),
-    Fault("python-headers-wrong-set", "python311.dll", _foreign_library),
-    # DLLs
-    Fault(
-        "vcredist-too-old-beside-python",
-        "14.29",
-        _old_runtime,
-        version="3.10",
-        more=("msvc-runtime==14.29.30133",),
-    ),
-    Fault("stale-helper-module", "python310.dll", _stale_helper),
-    Fault(
-        "app-control-blocks-dll",
-        "Smart App Control",
-        lambda s: s.machine.registry.set(
-            r"HKLM\SYSTEM\CurrentControlSet\Control\CI\Policy",
-            "VerifiedAndReputablePolicyState",
-            1,
-            "REG_DWORD",
-        ),
-    ),
-    # which Triton, which torch
-    Fault("triton-missing", "site-packages", nothing, triton=None),
-    Fault("wrong-interpreter", "Python311", _on_path, triton=None),
-    Fault("triton-files-missing", "libtriton", lambda s: s.delete("triton/_C/libtriton.pyd")),
-    Fault(
-        "triton-files-missing",
-        "cut short",
-        lambda s: s.env.replace(s.env.site_packages / "triton/_C/libtriton.pyd", b"MZ"),
-    ),
-    Fault("triton-files-missing", "__init__.py", lambda s: s.delete("triton/__init__.py")),
-    Fault("triton-files-missing", "__init__.py", lambda s: s.delete("triton")),
-    Fault("triton-and-fork-both-installed", "triton 3.8.0", _upstream_over_fork),
-    Fault(
-        "triton-patch-incomplete",
-        "dlfcn",
-        lambda s: s.env.replace(
-            s.env.site_packages / "triton/backends/nvidia/driver.c",
-            b"#include <dlfcn.h>\nvoid *f(void) { return dlopen(0, 1); }\n",
-        ),
-    ),
-    Fault("triton-too-old", "3.5.1", nothing, triton=WHEELS["triton-3.5"]),
-    Fault("triton-too-new-for-torch", "3.8.0", lambda s: s.torch("2.9.1", "12.8")),
-    Fault("no-triton-for-torch-yet", "3.9", lambda s: s.torch("2.15.0", "13.2")),
-    Fault(
-        "cpu-only-torch",
-        "2.9.1+cpu",
-        nothing,
-        triton=WHEELS["triton-3.5"],
-        torch=None,
-        more=(WHEELS["torch-cpu"],),
-    ),
-    Fault("update-replaced-torch", "2.13.0", has("torch", "2.13.0+cu130")),
-    Fault("script-shadows-triton", r"C:\work\triton.py", lambda s: _work(s, "triton.py")),
-    Fault("script-shadows-triton", r"C:\work\triton", lambda s: _work(s, r"triton\__init__.py")),
-    Fault("old-setuptools", "65.5.0", has("setuptools", "65.5.0", tag="py3-none-any")),
-    Fault("wheel-tag-unsupported", "cp311", has("torchao", "0.14.0", tag="cp311-cp311-win_amd64")),
-    Fault(
-        "stale-package-needs-triton-ops",
-        "0.43.1",
-        lambda s: s.dist(
-            "bitsandbytes",
-            "0.43.1",
-            tag="py3-none-win_amd64",
-            files={"bitsandbytes/libbitsandbytes_cuda130.dll": s.dll("KERNEL32.dll")},
-        ),
-    ),
-    Fault(
-        "bnb-without-windows-binaries", "0.45.5", has("bitsandbytes", "0.45.5", tag="py3-none-any")
-    ),
-    Fault(
-        "xformers-torch-mismatch", "2.9.1", has("xformers", "0.0.33", requires=("torch==2.9.1",))
-    ),
-    Fault("flash-wheel-torch-mismatch", "torch2.9", has("flash-attn", "2.8.3+cu130torch2.9.0")),
-    Fault(
-        "sage-wheel-torch-mismatch",
-        "torch2.7.1",
-        lambda s: s.dist(
-            "sageattention",
-            "2.2.0+cu128torch2.7.1.post3",
-            files={"sageattention/_qattn_sm89.pyd": s.dll("KERNEL32.dll")},
-        ),
-    ),
-    Fault("sage-kernels-not-loaded", "2.2.0", has("sageattention", "2.2.0")),
-    # GPU and driver
-    Fault("gpu-generation-unsupported", "6.1", nothing, gpu="6.1"),
-    Fault("gpu-generation-unsupported", "7.5", nothing, gpu="7.5"),
-    Fault(
-        "gpu-generation-unsupported",
-        ">=3.3",
-        nothing,
-        gpu="12.0",
-        triton=WHEELS["triton-3.2"],
-        torch=("2.6.0", "12.4"),
-    ),
-    Fault("driver-too-old", "nvcuda", lambda s: s.machine.no_gpu()),
-    Fault("driver-too-old", "12.8", lambda s: s.machine.gpu(driver="572.83", cuda="12.8")),
-    # compilers
-    Fault("cc-and-toolchain-absent", "TinyCC", lambda s: s.delete("triton/runtime/tcc")),
-    Fault("cc-and-toolchain-absent", r"Roaming\Python", _per_user),
-    Fault("cc-variable-wrong", "folder", lambda s: s.set(CC=r"C:\windows")),
-    Fault("cc-variable-wrong", "semicolon", lambda s: s.set(CC=r"C:\windows\notepad.exe;")),
-    Fault("cc-variable-wrong", "no such program", lambda s: s.set(CC=r"C:\gone\gcc.exe")),
-    Fault("cc-variable-wrong", "INCLUDE", _cl),
-    Fault(
-        "path-with-spaces-unquoted",
-        r"C:\Program Files",
-        lambda s: s.set(CL=r"/IC:\Program Files\lib\include /O2"),
-    ),
-    Fault(
-        "msvc-env-not-initialised",
-        "WindowsSDKVersion",
-        lambda s: s.set(WindowsSdkDir=r"C:\Program Files (x86)\Windows Kits\10"),
-    ),
-    Fault("x86-toolchain", "VSCMD_ARG_TGT_ARCH", lambda s: s.set(VSCMD_ARG_TGT_ARCH="x86")),
-    Fault("vs-components-missing", "Windows SDK", _bare_studio),
-    Fault("msvc-localised-output", "English", _german_studio),
-    # CUDA tools
-    Fault("ptxas-not-found", "ptxas", lambda s: s.delete("triton/backends/nvidia/bin")),
-    Fault("cuda-path-wrong", "11.8", lambda s: _cuda(s, "11.8")),
-    Fault("cuda-path-wrong", "does not exist", lambda s: s.set(CUDA_PATH=r"C:\CUDA\v12.8")),
-    Fault("cuda-path-wrong", "cuda.h", lambda s: _cuda(s, "12.9", r"include\cuda.h")),
-    Fault("ptxas-older-than-ptx", "12.4", lambda s: _cuda(s, "12.4")),
-    Fault(
-        "ptxas-path-variable-ignored",
-        "TRITON_PTXAS_PATH",
-        lambda s: s.set(TRITON_PTXAS_PATH=r"C:\cuda\ptxas.exe"),
-    ),
-    # variables, caches, run time
-    Fault("build-variable-blanks", "NVCC_THREADS", lambda s: s.set(NVCC_THREADS="1 ")),
-    Fault("build-resource-limits", "MAX_JOBS", lambda s: s.set(MAX_JOBS="64")),
-    Fault("triton-home-not-writable", r"C:\blocked", _blocked_cache),
-    Fault(
-        "triton-variable-not-ascii",
-        "TRITON_CACHE_DIR (process)",
-        lambda s: s.set(TRITON_CACHE_DIR=rf"C:\{GERMAN_USER}"),
-    ),
-    Fault(
-        "tinycc-path-letters",
-        "\u6a21\u578b",
-        nothing,
-        kind="comfyui",
-        where="C:\\lane\\env\\\u6a21\u578b",
-    ),
-    Fault(
-        "max-path-260",
-        "inductor",
-        lambda s: s.set(TORCHINDUCTOR_CACHE_DIR="C:\\" + r"a_rather_long_name" * 7),
-    ),
-    Fault("mixed-environments", r"C:\venv", lambda s: s.set(VIRTUAL_ENV=r"C:\venv"), "comfyui"),
-)
-
-HEALTHY = (
-    # kind, Python, GPU, user
-    ("full", "3.10", "8.6", None),
-    ("full", "3.11", "9.0", None),
-    ("full", "3.12", "12.0", None),
-    ("full", "3.13", "8.9", None),
-    ("comfyui", "3.12", "8.6", GERMAN_USER),
-    ("comfyui", "3.13", "12.0", None),
-    ("venv", "3.12", "9.0", None),
-    ("conda", "3.11", "8.6", None),
-)
+def seeded(machine: Machine, fault: Fault) -> Seed:
+    """An environment with the fault in it."""
+    seed = prepare(machine, fault)
+    seed.sow(fault.seed)
+    return seed

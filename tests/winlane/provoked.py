@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import http.server
+import os
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+import tarfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from faults import Fault, Seed, give_development
-from winlane import Machine, Result
+from faults import FORK, Fault, Seed, prepare, rows
+from repairs import REAL
+from winlane import Machine, Result, standins
+from winlane.headers import find_uv
 from winlane.packages import Packages
-from winlane.resources import WHEELS
+from winlane.wine import run
 
 PROGRAMS = Path(__file__).parent / "programs"
-WORK = r"C:\work"
-DRIVER_C = "triton/backends/nvidia/driver.c"
-
+WORK, WHEELS = r"C:\work", r"C:\wheels"
+PIP = ("-m", "pip", "--disable-pip-version-check")
+MARK = "\x1e"
 # Wine's words for error numbers of Windows, and Microsoft's. All else in a log is the program's own.
 _WORDING = {
     "[WinError 2] File not found": "[WinError 2] The system cannot find the file specified",
@@ -26,6 +35,54 @@ _WORDING = {
     ),
     ": Module not found.": ": The specified module could not be found.",
 }
+_GERMAN_CL = (
+    "Microsoft (R) C/C++-Optimierungscompiler Version 19.44.35207 f\xfcr x64\r\n"
+    "Copyright (C) Microsoft Corporation. Alle Rechte vorbehalten.\r\n\r\n"
+    "Syntax: cl [ Option... ] Dateiname... [ /link Linkeroption... ]\r\n"
+).encode("cp1252")
+# All that flash-attn's setup.py asks of torch before the first kernel is compiled.
+_FLASH_TORCH = {
+    "torch/__init__.py": 'from torch import _C, version\n\n__version__ = "2.9.1+cu128"\n',
+    "torch/_C.py": "_GLIBCXX_USE_CXX11_ABI = True\n",
+    "torch/version.py": 'cuda = "12.8"\nhip = None\n',
+    "torch/utils/__init__.py": "",
+    "torch/utils/cpp_extension.py": (
+        "class BuildExtension:\n    pass\n\n\n"
+        "CppExtension = CUDAExtension = BuildExtension\nCUDA_HOME = ROCM_HOME = IS_HIP_EXTENSION = None\n"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Failure(Fault):
+    """`run` is the program by its name, with its arguments; `names` stand in a line it prints."""
+
+    torch: Sequence[str] = ()  # Triton 3.8 does without, and the stand-in is no tensor
+    run: Mapping[str, Any] = field(default_factory=lambda: {"kernel": True})
+
+
+@dataclass(frozen=True)
+class Program:
+    """`problem` must be the first that explain names, and `names` stand in a line it quotes."""
+
+    problem: str
+    names: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Session:
+    packages: Sequence[str]
+    programs: Sequence[Mapping[str, str]]
+
+    @property
+    def named(self) -> dict[str, Program]:
+        return {f"program{n}.py": Program(**row) for n, row in enumerate(self.programs)}
+
+
+_TABLE = rows("provoked.toml")
+FAILURES = tuple(Failure(**row) for row in _TABLE["failure"])
+SESSIONS = tuple(Session(**row) for row in _TABLE["session"])
 
 
 def printed(*results: Result) -> str:
@@ -36,312 +93,206 @@ def printed(*results: Result) -> str:
     return text
 
 
-def python(seed: Seed, *args: str) -> Result:
-    return seed.env.run(*args, cwd=WORK)
+def log_of(machine: Machine, failure: Failure) -> str:
+    scene = prepare(machine, failure, Scene)
+    machine.place(WORK, None)
+    machine.place(WHEELS, None)
+    scene.sow(failure.seed)
+    scene.sow(failure.run)
+    return scene.log
 
 
-def kernel(name: str = "add", dtype: str = "fp32", block: int = 256) -> Callable[[Seed], str]:
-    """A Triton program, from source to launch."""
-
-    def run(seed: Seed) -> str:
-        seed.machine.place(rf"{WORK}\train.py", PROGRAMS / "kernels.py")
-        return printed(python(seed, "train.py", name, dtype, str(block), "1000"))
-
-    return run
-
-
-_ADD = kernel()
-
-
-def code(text: str) -> Callable[[Seed], str]:
-    """One line of Python."""
-
-    def run(seed: Seed) -> str:
-        seed.machine.place(WORK, None)
-        return printed(python(seed, "-c", text))
-
-    return run
+def logs(machine: Machine, session: Session) -> dict[str, str]:
+    """The output of each program of the session."""
+    more = (*session.packages, "msvc-runtime-new", "numpy")
+    seed = prepare(machine, Fault(triton="", torch=(), more=more))
+    seed.runtime_beside()
+    machine.place(r"C:\german\cl.exe", machine.fakes.tool())
+    for suffix in ("out", "err"):
+        machine.place(rf"C:\german\cl.exe.{suffix}", _GERMAN_CL)
+    machine.place(rf"{WORK}\session.py", PROGRAMS / "session.py")
+    for name, program in session.named.items():
+        machine.place(rf"{WORK}\{name}", program.text)
+    ran = seed.env.run("session.py", *session.named, cwd=WORK, timeout=400)
+    parts = (part.split("\n", 1) for part in printed(ran).split(MARK)[1:])
+    return dict(parts)
 
 
-@dataclass(frozen=True)
-class Provocation(Fault):
-    """`seed` breaks the environment, `run` returns what a real program prints in it.
+@dataclass
+class Scene(Seed):
+    """Steps that break an environment, and the programs that run in it: these write the log."""
 
-    `problem` must be the first that explain names, and `names` stand in a line that it quotes.
+    log: str = ""
+
+    def python(self, *args: str, **env: str) -> None:
+        self.log += printed(self.env.run(*args, cwd=WORK, env=env))
+
+    def fetched(self, requirement: str, file: str) -> Path:
+        """One file of a real Windows wheel, left in the lane's cache."""
+        return Packages(self.machine.lane.cache).unpacked("3.12", [requirement]) / file
+
+    # -- steps
+
+    def wheels(self, **files: Sequence[str]) -> None:
+        """Wheels without content by their names, and what each requires."""
+        folder = self.machine.drives.linux(WHEELS)
+        for file, requires in files.items():
+            name, version, tag = file.split("-", 2)
+            content = {f"{name}.py": ""}
+            standins.wheel(
+                folder, "3.12", name, version, tag=tag, requires=tuple(requires), files=content
+            )
+
+    def unwritable_home(self) -> None:
+        """Linux lets nobody make a folder there, not even root, and Wine says so in Windows' terms."""
+        profile = self.machine.drives.linux(self.machine.lane.profile)
+        (profile / ".triton").symlink_to("/sys/kernel")
+
+    def no_runtime(self) -> None:
+        for name in ("msvcp140", "vcruntime140_1"):
+            self.machine.registry.set(r"HKCU\Software\Wine\DllOverrides", name, "")
+
+    def spoilt_helper(self) -> None:
+        """The compiled helper in the cache is one that another Python left."""
+        self.kernel()
+        self.log = ""
+        cache = self.machine.drives.linux(rf"{self.machine.lane.profile}\.triton\cache")
+        (helper,) = cache.glob("*/cuda_utils*.pyd")
+        self.env.replace(helper, self._content({"imports": "python310.dll"}))
+
+    def older_ptxas(self) -> None:
+        old = self.fetched("nvidia-cuda-nvcc-cu12==12.4.131", "nvidia/cuda_nvcc/bin/ptxas.exe")
+        ptxas = self.path("site/triton/backends/nvidia/bin/ptxas.exe")
+        self.env.replace(ptxas, old.read_bytes())
+
+    def half_a_prompt(self) -> None:
+        studio = self.machine.visual_studio()
+        self.set(
+            VCINSTALLDIR=rf"{studio.path}\VC" + "\\",
+            VCToolsInstallDir=studio.tools + "\\",
+            WindowsSdkDir="C:\\Program Files (x86)\\Windows Kits\\10\\",
+        )
+
+    def setuptools_wheel(self) -> None:
+        """The wheel that build isolation installs."""
+        for file in Packages(self.machine.lane.cache).wheels("3.12", REAL).glob("setuptools-*"):
+            self.machine.place(rf"{WHEELS}\{file.name}", file)
+
+    def dlls_folder(self) -> None:
+        """Extension modules where python.org's installer puts them: isolation takes the home away."""
+        place = self.env.home / "DLLs"
+        place.mkdir()
+        for file in self.env.home.iterdir():
+            own = not file.name.startswith(("python", "vcruntime"))
+            if own and file.suffix in (".pyd", ".dll"):
+                file.rename(place / file.name)
+
+    # -- programs
+
+    def kernel(self, name: str = "add", dtype: str = "fp32", block: str = "256") -> None:
+        """A Triton program, from source to launch."""
+        self.machine.place(rf"{WORK}\train.py", PROGRAMS / "kernels.py")
+        self.python("train.py", name, dtype, block, "1000")
+
+    def code(self, text: str) -> None:
+        self.python("-c", text)
+
+    def pip(self, *args: str) -> None:
+        self.python(*PIP, *args)
+
+    def install(self, *requirements: str) -> None:
+        """`pip install` with no index but the folder of wheels."""
+        self.pip("install", "--no-index", "--find-links", WHEELS, *requirements)
+
+    def update(self) -> None:
+        """An application's update brings another torch."""
+        self.install(rf"{WHEELS}\torch-2.14.1+cu130-py3-none-any.whl")
+        self.log = ""
+        self.install("some_app")
+
+    def stale_link(self) -> None:
+        handler = partial(_Quiet, directory=os.devnull)
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            host = f"http://127.0.0.1:{server.server_port}"
+            file = "triton-3.1.0-cp312-cp312-win_amd64.whl"
+            self.install(f"{host}/releases/download/v3.1.0-windows.post5/{file}")
+            server.shutdown()
+
+    def two_pythons(self) -> None:
+        other = self.machine.environment("3.12", "full", [FORK])
+        installed = printed(other.run(*PIP, "install", "triton-windows", cwd=WORK))
+        prompt = r"C:\ComfyUI_windows_portable>"
+        self.log = f"{prompt}pip install triton-windows\n{installed}\n"
+        self.log += f"{prompt}python_embeded\\python.exe train.py\n"
+        self.kernel()
+
+    def build_with_blank(self) -> None:
+        """The one-line command of a manual for flash-attn, with the line of its setup.py that counts."""
+        there = rf"{WORK}\nvcc.exe"
+        nvcc = self.fetched("nvidia-cuda-nvcc==13.0.48", "nvidia/cu13/bin/nvcc.exe")
+        self.machine.place(there, nvcc)
+        setup = (
+            "import os, subprocess\nthreads = os.getenv('NVCC_THREADS') or '4'\n"
+            f"subprocess.run([r'{there}', '--threads', threads, '-c', 'a.cu'], check=True)\n"
+        )
+        line = f"set NVCC_THREADS=1 && set MAX_JOBS=1 && {self.env.python} setup.py"
+        self.machine.place(rf"{WORK}\setup.py", setup)
+        self.machine.place(rf"{WORK}\a.cu", "int main() { return 0; }\n")
+        self.machine.place(rf"{WORK}\build.bat", f"@echo off\r\n{line}\r\n")
+        self.log = printed(self.machine.wine("cmd", "/c", "build.bat", cwd=WORK))
+
+    def header_of_cuda(self) -> None:
+        """cl.exe is not to be had: TinyCC reads the same header under the name of the newest cl."""
+        header = self.fetched("nvidia-cuda-crt==13.0.48", "nvidia/cu13/include/crt/host_config.h")
+        self.machine.place(r"C:\cuda\include\crt\host_config.h", header)
+        self.machine.place(rf"{WORK}\a.c", "#include <crt/host_config.h>\n")
+        tcc = self.env.win(self.path("site/triton/runtime/tcc/tcc.exe"))
+        flags = ("-D__CUDACC__", "-D_MSC_VER=1951", "-D_WIN64", r"-IC:\cuda\include")
+        self.log = printed(self.machine.wine(tcc, *flags, "-c", "a.c", cwd=WORK))
+
+    def bdist_wheel(self, **variables: str) -> None:
+        """flash-attn's `setup.py bdist_wheel`, with a stand-in for torch: no compiler is needed."""
+        folder = rf"{WORK}\flash-attention"
+        for name, text in _FLASH_TORCH.items():
+            self.env.replace(self.env.site_packages / name, text.encode())
+        self.machine.place(folder, _flash_sources(self.machine))
+        self.machine.place(rf"{folder}\csrc\cutlass\include\cutlass\cutlass.h", "")
+        self.log = printed(self.env.run("setup.py", "bdist_wheel", cwd=folder, env=variables))
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def _flash_sources(machine: Machine, version: str = "2.8.3") -> Path:
+    """setup.py and what it reads, out of the sdist.
+
+    pip hands over an sdist only after running its setup.py, which imports torch and its tools.
     """
 
-    torch: tuple[str, str] | None = None  # Triton 3.8 does without, and the stand-in is no tensor
-    run: Callable[[Seed], str] = _ADD
+    def build(folder: Path) -> None:
+        tools = folder / "tools"
+        run(find_uv(), "pip", "install", "-q", "--no-config", "--target", tools,
+            "pip", "ninja", "packaging", "psutil", "setuptools", "wheel")  # fmt: skip
+        for name, text in _FLASH_TORCH.items():
+            file = tools / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        own = {"PYTHONPATH": str(tools), "FLASH_ATTENTION_SKIP_CUDA_BUILD": "TRUE"}
+        run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-build-isolation",
+            "--no-binary", ":all:", "-d", folder, f"flash-attn=={version}",
+            env={**os.environ, **own})  # fmt: skip
+        (archive,) = folder.glob("*.tar.gz")
+        with tarfile.open(archive) as sdist:
+            for name in ("setup.py", "README.md", "flash_attn/__init__.py"):
+                member = sdist.extractfile(f"flash_attn-{version}/{name}")
+                assert member
+                (folder / "kept" / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / "kept" / name).write_bytes(member.read())
+        archive.unlink()
+        shutil.rmtree(tools)
 
-
-def nothing(seed: Seed) -> None:
-    """The environment as it is made is the fault."""
-
-
-def edit(file: str, old: str, new: str) -> Callable[[Seed], None]:
-    """Change one text in a file below site-packages."""
-
-    def change(seed: Seed) -> None:
-        path = seed.env.site_packages / file
-        text = path.read_text(encoding="utf-8")
-        assert old in text
-        seed.env.replace(path, text.replace(old, new).encode())
-
-    return change
-
-
-def variables(**values: str) -> Callable[[Seed], None]:
-    return lambda seed: seed.set(**values)
-
-
-def driver_fails(call: str, status: int) -> Callable[[Seed], None]:
-    return variables(FAKECUDA_FAIL=f"{call}={status}")
-
-
-def fetched(machine: Machine, requirement: str, file: str) -> Path:
-    """One file of a real Windows wheel, left in the lane's cache."""
-    return Packages(machine.lane.cache).unpacked("3.12", [requirement]) / file
-
-
-def _unwritable_home(seed: Seed) -> None:
-    """Linux lets nobody make a folder there, not even root, and Wine says so in Windows' terms."""
-    profile = seed.machine.drives.linux(seed.machine.lane.profile)
-    (profile / ".triton").symlink_to("/sys/kernel")
-
-
-def _without_runtime(seed: Seed) -> None:
-    for name in ("msvcp140", "vcruntime140_1"):
-        seed.machine.registry.set(r"HKCU\Software\Wine\DllOverrides", name, "")
-
-
-def _spoilt_helper(seed: Seed) -> None:
-    """The compiled helper in the cache is one that another Python left."""
-    _ADD(seed)
-    cache = seed.machine.drives.linux(rf"{seed.machine.lane.profile}\.triton\cache")
-    (helper,) = cache.glob("*/cuda_utils*.pyd")
-    seed.env.replace(helper, seed.dll("python310.dll"))
-
-
-def _older_ptxas(seed: Seed) -> None:
-    old = "nvidia-cuda-nvcc-cu12==12.4.131"
-    ptxas = fetched(seed.machine, old, "nvidia/cuda_nvcc/bin/ptxas.exe")
-    seed.env.replace(
-        seed.env.site_packages / "triton/backends/nvidia/bin/ptxas.exe", ptxas.read_bytes()
-    )
-
-
-def _upstream_libdevice(seed: Seed) -> str:
-    return code(
-        "from triton.tools.build_extern import Libdevice; Libdevice('a.bc').parse_symbols('a.ll')"
-    )(seed)
-
-
-def _half_a_prompt(seed: Seed) -> None:
-    studio = seed.machine.visual_studio()
-    seed.set(
-        VCINSTALLDIR=rf"{studio.path}\VC" + "\\",
-        VCToolsInstallDir=studio.tools + "\\",
-        WindowsSdkDir="C:\\Program Files (x86)\\Windows Kits\\10\\",
-    )
-
-
-def _build_with_blank(seed: Seed) -> str:
-    """The one-line command of a manual for flash-attn, with the line of its setup.py that counts."""
-    nvcc = fetched(seed.machine, "nvidia-cuda-nvcc==13.0.48", "nvidia/cu13/bin/nvcc.exe")
-    there = rf"{WORK}\nvcc.exe"
-    seed.machine.place(there, nvcc)
-    seed.machine.place(
-        rf"{WORK}\setup.py",
-        "import os, subprocess\nthreads = os.getenv('NVCC_THREADS') or '4'\n"
-        f"subprocess.run([r'{there}', '--threads', threads, '-c', 'a.cu'], check=True)\n",
-    )
-    seed.machine.place(rf"{WORK}\a.cu", "int main() { return 0; }\n")
-    seed.machine.place(
-        rf"{WORK}\build.bat",
-        f"@echo off\r\nset NVCC_THREADS=1 && set MAX_JOBS=1 && {seed.env.python} setup.py\r\n",
-    )
-    return printed(seed.machine.wine("cmd", "/c", "build.bat", cwd=WORK))
-
-
-def _header_of_cuda(seed: Seed) -> str:
-    """cl.exe is not to be had: TinyCC reads the same header under the name of the newest cl."""
-    header = fetched(
-        seed.machine, "nvidia-cuda-crt==13.0.48", "nvidia/cu13/include/crt/host_config.h"
-    )
-    seed.machine.place(r"C:\cuda\include\crt\host_config.h", header)
-    seed.machine.place(rf"{WORK}\a.c", "#include <crt/host_config.h>\n")
-    tcc = seed.env.win(seed.env.site_packages / "triton/runtime/tcc/tcc.exe")
-    return printed(
-        seed.machine.wine(
-            tcc,
-            "-D__CUDACC__",
-            "-D_MSC_VER=1951",
-            "-D_WIN64",
-            r"-IC:\cuda\include",
-            "-c",
-            "a.c",
-            cwd=WORK,
-        )
-    )
-
-
-def _cl(seed: Seed) -> None:
-    studio = seed.machine.visual_studio()
-    seed.set(CC=rf"{studio.tools}\bin\Hostx64\x64\cl.exe")
-
-
-def _newer_headers(seed: Seed) -> None:
-    give_development(seed.machine, seed.env, "3.13")
-
-
-_TRITON_31 = "triton-windows==3.1.0.post17"
-_OF_32 = {"triton": WHEELS["triton-3.2"], "more": ("setuptools",), "torch": ("2.6.0", "12.4")}
-_OF_35 = {"triton": WHEELS["triton-3.5"], "torch": ("2.9.1", "12.8")}
-
-TRITON = (
-    # Python's headers and import library
-    Provocation(
-        "embedded-python-no-headers",
-        "'Python.h' not found",
-        lambda s: s.delete("libs", "Include"),
-        kind="comfyui",
-    ),
-    Provocation(
-        "embedded-python-no-headers",
-        "'Python.h' not found",
-        lambda s: s.delete("libs", "Include"),
-        kind="comfyui",
-        **_OF_32,
-    ),
-    Provocation(
-        "python-headers-wrong-set",
-        "'pyconfig.h' not found",
-        lambda s: s.delete("Include/pyconfig.h"),
-    ),
-    Provocation(
-        "python-headers-wrong-set", "objimpl.h", lambda s: s.env.replace("Include/object.h", b"")
-    ),
-    Provocation("stale-helper-module", "PY_SSIZE_T_CLEAN", _newer_headers, kind="comfyui"),
-    Provocation(
-        "python-libs-not-found-venv-uv",
-        "'Python.h' not found",
-        lambda s: [shutil.rmtree(s.env.base.home / name) for name in ("libs", "Include")],
-        kind="venv",
-    ),
-    # compilers
-    Provocation(
-        "no-c-compiler", "Failed to find C compiler", lambda s: s.delete("triton/runtime/tcc")
-    ),
-    Provocation("cc-variable-wrong", "WinError 5", variables(CC=r"C:\Program Files")),
-    Provocation("cc-variable-wrong", "WinError 2", variables(CC=r"C:\gone\gcc.exe")),
-    Provocation("cc-variable-wrong", "WinError 2", variables(CC=r"C:\windows\notepad.exe;C:\b")),
-    Provocation("cc-variable-wrong", "cc_cmd: ['cl'", variables(CC="cl")),
-    Provocation("msvc-env-not-initialised", "'WindowsPath' and 'NoneType'", _half_a_prompt),
-    Provocation(
-        "nvcc-host-compiler-mismatch",
-        "unsupported Microsoft Visual Studio version",
-        nothing,
-        run=_header_of_cuda,
-    ),
-    Provocation(
-        "amd-rocm-paths",
-        "hip/hip_runtime.h",
-        lambda s: s.machine.place(r"C:\windows\system32\amdhip64.dll", s.dll("KERNEL32.dll")),
-        run=code("from triton.backends.amd.driver import HIPUtils; HIPUtils()"),
-        **_OF_35,
-    ),
-    # which Triton, and whether it is whole
-    Provocation("triton-missing", "No module named 'triton'", nothing, triton=None),
-    Provocation(
-        "triton-files-missing", "triton._C.libtriton", lambda s: s.delete("triton/_C/libtriton.pyd")
-    ),
-    Provocation(
-        "script-shadows-triton",
-        "'triton' is not a package",
-        lambda s: s.machine.place(rf"{WORK}\triton.py", ""),
-    ),
-    Provocation(
-        "stale-package-needs-triton-ops",
-        "triton.ops",
-        nothing,
-        run=code("from triton.ops.matmul_perf_model import early_config_prune"),
-    ),
-    Provocation(
-        "torch-too-old-for-triton",
-        "triton.common",
-        nothing,
-        run=code("from triton.common.build import _build"),
-    ),
-    Provocation(
-        "triton-sources-not-for-windows", "build_extern.py", nothing, run=_upstream_libdevice
-    ),
-    Provocation(
-        "triton-sources-not-for-windows",
-        "dlfcn.h",
-        edit(DRIVER_C, "#include <stdbool.h>", "#include <dlfcn.h>\n#include <stdbool.h>"),
-    ),
-    Provocation(
-        "triton-sources-not-for-windows",
-        "libcuda.so.1",
-        edit("triton/backends/nvidia/driver.py", "['cuda']", "['libcuda.so.1']"),
-    ),
-    Provocation(
-        "old-setuptools",
-        "ImpImporter",
-        nothing,
-        triton=None,
-        more=("setuptools==65.5.0",),
-        run=code("import pkg_resources"),
-    ),
-    # DLLs, caches
-    Provocation("vcredist-missing", "importing libtriton", _without_runtime),
-    Provocation("stale-helper-module", "importing cuda_utils", _spoilt_helper),
-    Provocation("triton-home-not-writable", "WinError 5", _unwritable_home),
-    # CUDA's tools, the driver, the GPU
-    Provocation("ptxas-not-found", "ptxas.exe", lambda s: s.delete("triton/backends/nvidia/bin")),
-    Provocation("ptxas-older-than-ptx", "PTX version 8.4", _older_ptxas, gpu="12.0"),
-    Provocation("driver-too-old", "0 active drivers", lambda s: s.machine.no_gpu()),
-    Provocation(
-        "bf16-needs-sm80",
-        "Feature '.bf16' requires .target sm_80",
-        nothing,
-        gpu="7.5",
-        run=kernel("add", "bf16"),
-        **_OF_32,
-    ),
-    Provocation(
-        "fp8-needs-sm89",
-        "fp8e4nv",
-        nothing,
-        triton=_TRITON_31,
-        more=("setuptools",),
-        torch=("2.5.1", "12.4"),
-        gpu="8.6",
-        run=kernel("fp8"),
-    ),
-    Provocation(
-        "gpu-generation-unsupported", "'sm_120' is not defined", nothing, gpu="12.0", **_OF_32
-    ),
-    Provocation(
-        "gpu-generation-unsupported",
-        "'sm_121a' is not defined",
-        nothing,
-        triton=WHEELS["triton-3.3"],
-        torch=("2.7.1", "12.8"),
-        gpu="12.1",
-    ),
-    Provocation(
-        "gpu-generation-unsupported",
-        "PassManager::run failed",
-        nothing,
-        gpu="7.5",
-        run=kernel("dot", "i8", 32),
-    ),
-    # run time
-    Provocation(
-        "offload-moves-compiled-model", "Pointer argument", driver_fails("cuPointerGetAttribute", 1)
-    ),
-    Provocation("fork-launcher-stale-error", "0xC0000005", nothing, **_OF_35),
-    # builds
-    Provocation("build-variable-blanks", "'1 ': expected a number", nothing, run=_build_with_blank),
-)
+    name = f"sources/flash_attn-{version}"
+    return machine.lane.cache.product(name, build, f"fetching flash-attn {version}") / "kept"

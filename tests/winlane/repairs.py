@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faults import Fault, Seed, prepare
+from faults import Fault, Seed, Steps, prepare
 from trees import describe_tree
 from winlane import Environment, Lane, Machine
 
@@ -26,19 +26,31 @@ class Repair:
     before: dict[str, Any]
 
     @classmethod
-    def prepared(cls, lane: Lane, machine: Machine, fault: Fault, *more: Path) -> Repair:
+    def prepared(
+        cls,
+        lane: Lane,
+        machine: Machine,
+        fault: Fault,
+        *more: Path,
+        seeds: Sequence[Steps] = (),
+        real: Sequence[str] = REAL,
+    ) -> Repair:
+        """Seed the fault; `more` are folders of wheels beside the `real` ones of the lane."""
         machine.registry.protect(USER)
         machine.registry.protect(FILE_SYSTEM)
         seed = prepare(machine, fault)
+        if fault.driver:
+            machine.tool("driver", "on", "--python", seed.env.python, timeout=240).check()
         healthy = dict(machine.variables)
-        fault.seed(seed)
+        for steps in seeds or (fault.seed,):
+            seed.sow(steps)
         for name, value in machine.variables.items():
-            if healthy.get(name) != value:
+            if healthy.get(name) != value and not name.startswith("FAKE"):
                 # as on a real PC: what a console has comes from the registry
                 machine.registry.set(USER, name, value)
         # another Python of that version, from which headers can be taken
         machine.register_python(machine.environment(fault.version, "full"))
-        folders = (lane.wheels("3.12", REAL), *map(lane.drives.windows, more))
+        folders = (lane.wheels("3.12", real), *map(lane.drives.windows, more))
         return cls(seed, folders, state(machine, seed.env))
 
     def fix(self, *options: str) -> dict[str, Any]:
@@ -52,7 +64,7 @@ class Repair:
         assert "error" not in report, report
         return report
 
-    def give_back(self, journals: Sequence[str]) -> None:
+    def undo(self, journals: Sequence[str]) -> None:
         for journal in reversed(journals):
             undone = self.seed.machine.tool("undo", journal, "--yes", timeout=300)
             assert undone.returncode == 0, undone.stdout + undone.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from fat_binaries import container, entry
-from faults import FORK, give_development
+from faults import FORK, development
 from winlane import Environment, Machine, standins
 
 from tritonwin.build.recipe import msvc_for, parts_of
@@ -172,17 +172,6 @@ def test_vcvarsall_that_fails_and_exits_with_0_is_seen(machine: Machine) -> None
 # --- blanks
 
 
-SHOW = "import os; print(repr(os.environ.get('MAX_JOBS')), repr(os.environ.get('BUILD_TARGET')))"
-
-
-def test_the_known_one_liner_stores_a_blank(machine: Machine) -> None:
-    """A line from instructions on the net; cmd itself shows that it is wrong."""
-    python = machine.lane.tool.python
-    line = f'set MAX_JOBS=1 && set BUILD_TARGET=cuda && "{python}" -c "{SHOW}"'
-    done = machine.start(f'cmd /d /s /c "{line}"').check()
-    assert done.stdout.split("\n")[0].strip() == "'1 ' 'cuda '"
-
-
 def project(machine: Machine) -> str:
     machine.place(r"C:\ext\setup.py", SETUP)
     return r"C:\ext"
@@ -284,7 +273,7 @@ def test_an_embedded_python_builds_in_a_copy_of_itself(machine: Machine) -> None
     machine.cuda_toolkit("system", "12.8")
     # setuptools copies files by a function that Wine 8 lacks, from Python 3.12 on
     env = machine.environment("3.11", "comfyui", [FORK])
-    give_development(machine, env)
+    development(machine, env)
     standins.cuda_torch(env, machine.fakes, "2.9.1", "12.8")
     code = ", ".join(map(str, container(entry(2, 89, 0))))
     machine.place(r"C:\ext\setup.py", EXTENSION)

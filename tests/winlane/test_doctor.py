@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults import FAULTS, HEALTHY, Fault, Seed, one_an_id, prepare
+from faults import AMD, FAULTS, HEALTHY, Fault, Seed, each, one_an_id, prepare, seeded
 from winlane import Machine, Result
 
 
 def doctor(seed: Seed) -> dict[str, Any]:
-    result = seed.machine.tool(
-        "doctor", "--python", seed.env.python, "--json", *seed.args, cwd=seed.cwd
-    )
-    return parsed(result)
+    return parsed(seed.machine.tool("doctor", "--python", seed.env.python, "--json", cwd=seed.cwd))
 
 
 def parsed(result: Result) -> dict[str, Any]:
@@ -26,14 +23,13 @@ def parsed(result: Result) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize("fault", one_an_id(FAULTS))
+@pytest.mark.parametrize("fault", [*one_an_id(FAULTS), *(each(f, quick=f.quick) for f in AMD)])
 def test_names_the_fault_first(machine: Machine, fault: Fault) -> None:
-    seed = prepare(machine, fault)
-    fault.seed(seed)
-    document = doctor(seed)
+    document = doctor(seeded(machine, fault))
     assert "problems" in document, document
     first = document["problems"][0]
     assert first["id"] == fault.problem
+    assert fault.severity in ("", first["severity"])
     assert fault.names in json.dumps(first["evidence"], ensure_ascii=False).replace("\\\\", "\\")
     others = [p["id"] for p in document["problems"][1:] if p["severity"] == "error"]
     assert others == []
@@ -41,13 +37,9 @@ def test_names_the_fault_first(machine: Machine, fault: Fault) -> None:
     assert first["remedy"]["summary"]
 
 
-@pytest.mark.parametrize(("kind", "version", "gpu", "user"), HEALTHY)
-def test_healthy_environments_give_nothing_above_info(
-    machine: Machine, kind: str, version: str, gpu: str, user: str | None
-) -> None:
-    if user:
-        machine.home(user)
-    seed = prepare(machine, Fault("none", "", lambda s: None, kind, version, gpu=gpu))
+@pytest.mark.parametrize("healthy", HEALTHY, ids=lambda f: f"{f.kind} {f.version}")
+def test_healthy_environments_give_nothing_above_info(machine: Machine, healthy: Fault) -> None:
+    seed = prepare(machine, healthy)
     result = seed.machine.tool("doctor", "--python", seed.env.python, "--json", cwd="C:\\")
     document = parsed(result)
     assert [p["id"] for p in document["problems"] if p["severity"] != "info"] == []
@@ -63,8 +55,7 @@ def test_a_snapshot_shows_the_same_problems_elsewhere(
 ) -> None:
     machine.home("Ada")
     fault = next(f for f in FAULTS if f.problem == problem)
-    seed = prepare(machine, fault)
-    fault.seed(seed)
+    seed = seeded(machine, fault)
     here = doctor(seed)
     machine.tool(
         "snapshot", "-o", r"C:\report.json", "--python", seed.env.python, cwd=seed.cwd

@@ -16,8 +16,8 @@ from typing import Any
 import overlay
 import pytest
 import test_patch
-from driver_outcomes import PROGRAMS, compiled_outcomes
-from faults import FAULTS, prepare
+from driver_outcomes import compiled_outcomes
+from faults import FAULTS, seeded
 from overlay import VERSIONS, Version
 from trees import describe_tree
 from winlane import Environment, Machine
@@ -116,8 +116,7 @@ def test_every_python_launches_both_sources_of_every_release(
 def test_fix_offline_without_headers_anywhere(machine: Machine, kind: str) -> None:
     """One command, nothing fetched; undo leaves every file as it was."""
     fault = next(f for f in FAULTS if f.problem == HEADERS and f.kind == kind)
-    seed = prepare(machine, fault)
-    fault.seed(seed)
+    seed = seeded(machine, fault)
     before = describe_tree(seed.env.root)
     options = ("--offline", "--yes", "--json", "--python", seed.env.python)
     done = machine.tool("fix", *options, timeout=600)
@@ -159,10 +158,10 @@ def calls(
             shutil.copytree(own / part, target)
         else:
             shutil.copyfile(own / part, target)
-    program = shutil.copytree(CALLS, made.root / "calls") / PROGRAMS[backend][0]
+    program = shutil.copytree(CALLS, made.root / "calls") / "calls.py"
     done = made.run(
-        made.win(program), made.win(package), "python", made.win(made.root / "c"), library,
-        timeout=300,
+        made.win(program), backend, made.win(package), "python", made.win(made.root / "c"),
+        library, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     found: list[Any] = json.loads(done.stdout)

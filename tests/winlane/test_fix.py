@@ -1,4 +1,4 @@
-"""`fix` in real Windows Pythons: faults put right with real pip and real wheels, proven, given back.
+"""`fix` in real Windows Pythons: faults repaired with real pip and real wheels, proven, undone.
 
 The package index is a folder of wheels on the local disk. Each repair is proven by the rungs of
 `verify`: a C module compiled with the bundled TinyCC, a kernel compiled to a cubin by the real
@@ -12,49 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults import FAULTS, Fault, Seed
+from faults import FAULTS, Fault
 from repairs import Repair
 from trees import describe_tree
 from winlane import Lane, Machine, standins
 
 RUNGS = ("headers-and-library", "import-triton", "compile-cubin", "helper-module")
 
-# Faults that `fix --yes` puts right, by what their tests are called.
-FIXED = (
-    "python-libs-not-found-venv-uv: import library",
-    "python-libs-not-found-venv-uv: Python.h",
-    "python-libs-not-found-venv-uv: Python312",
-    "embedded-python-no-headers: Python.h",
-    "python-headers-wrong-set: 3.11",
-    "python-headers-wrong-set: pyconfig.h",
-    "python-headers-wrong-set: python311.dll",
-    "vcredist-too-old-beside-python: 14.29",
-    "stale-helper-module: python310.dll",
-    "triton-missing: site-packages",
-    "triton-files-missing: libtriton",
-    "triton-and-fork-both-installed: triton 3.8.0",
-    "triton-too-old: 3.5.1",
-    "triton-too-new-for-torch: 3.8.0",
-    "cpu-only-torch: 2.9.1+cpu",
-    r"script-shadows-triton: C:\work\triton.py",
-    r"script-shadows-triton: C:\work\triton",
-    "old-setuptools: 65.5.0",
-    "stale-package-needs-triton-ops: 0.43.1",
-    "bnb-without-windows-binaries: 0.45.5",
-    "cc-and-toolchain-absent: TinyCC",
-    "cc-variable-wrong: folder",
-    "cc-variable-wrong: semicolon",
-    "ptxas-not-found: ptxas",
-    "cuda-path-wrong: 11.8",
-    "cuda-path-wrong: does not exist",
-    "ptxas-older-than-ptx: 12.4",
-    "build-variable-blanks: NVCC_THREADS",
-    r"triton-home-not-writable: C:\blocked",
-    "triton-variable-not-ascii: TRITON_CACHE_DIR (process)",
-    "max-path-260: inductor",
-)
+FIXED = tuple(fault for fault in FAULTS if fault.fixed)
 PLANTED = ("pip", "python", "uv", "cmd", "tcc", "gcc", "cl", "ptxas", "nvidia-smi", "vswhere")
-BY_NAME = {fault.name: fault for fault in reversed(FAULTS)}
 
 
 def assert_proven(report: dict[str, Any], *problems: str) -> None:
@@ -78,16 +44,15 @@ def stand_in_wheels(folder: Path, machine: Machine) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", FIXED)
-def test_repairs_proves_and_gives_back(
-    lane: Lane, machine: Machine, tmp_path: Path, name: str
+@pytest.mark.parametrize("fault", FIXED, ids=lambda fault: fault.name)
+def test_repairs_proves_and_undoes(
+    lane: Lane, machine: Machine, tmp_path: Path, fault: Fault
 ) -> None:
-    fault = BY_NAME[name]
     stand_in_wheels(tmp_path, machine)
     repair = Repair.prepared(lane, machine, fault, tmp_path)
     report = repair.fix("--yes")
     assert_proven(report, fault.problem)
-    repair.give_back(report["journals"])
+    repair.undo(report["journals"])
 
 
 def test_one_command_from_a_bare_python(lane: Lane, machine: Machine) -> None:
@@ -95,8 +60,7 @@ def test_one_command_from_a_bare_python(lane: Lane, machine: Machine) -> None:
 
     Programs planted in the current folder are not started.
     """
-    fault = Fault("triton-missing", "", lambda s: None, kind="bare", triton=None)
-    repair = Repair.prepared(lane, machine, fault)
+    repair = Repair.prepared(lane, machine, Fault(kind="bare", triton=""))
     repair.seed.cwd = "C:\\planted"
     for name in PLANTED:
         machine.place(rf"C:\planted\{name}.exe", machine.fakes.tool())
@@ -110,33 +74,24 @@ def test_one_command_from_a_bare_python(lane: Lane, machine: Machine) -> None:
     assert repair.fix("--yes")["status"] == "healthy"
     # a program that stands in for a tool writes a log when it is started
     assert [p.name for p in repair.seed.env.path(r"C:\planted").glob("*.log")] == []
-    repair.give_back(report["journals"])
-
-
-def several(seed: Seed) -> None:
-    """Faults of five layers at once."""
-    for problem, names in (
-        ("python-headers-wrong-set", "pyconfig.h"),
-        ("cc-variable-wrong", "folder"),
-        ("stale-helper-module", "python310.dll"),
-        ("triton-and-fork-both-installed", "triton 3.8.0"),
-        ("script-shadows-triton", r"C:\work\triton.py"),
-    ):
-        BY_NAME[f"{problem}: {names}"].seed(seed)
+    repair.undo(report["journals"])
 
 
 def test_several_faults_at_once(lane: Lane, machine: Machine) -> None:
-    repair = Repair.prepared(lane, machine, Fault("several", "", several))
+    """Of five layers."""
+    names = {
+        "python-headers-wrong-set: pyconfig.h",
+        "cc-variable-wrong: folder",
+        "stale-helper-module: python310.dll",
+        "triton-and-fork-both-installed: triton 3.8.0",
+        r"script-shadows-triton: C:\work\triton.py",
+    }
+    faults = [fault for fault in FIXED if fault.name in names]
+    assert len(faults) == len(names)
+    repair = Repair.prepared(lane, machine, Fault(), seeds=[fault.seed for fault in faults])
     report = repair.fix("--yes")
-    assert_proven(
-        report,
-        "python-headers-wrong-set",
-        "cc-variable-wrong",
-        "stale-helper-module",
-        "triton-and-fork-both-installed",
-        "script-shadows-triton",
-    )
-    repair.give_back(report["journals"])
+    assert_proven(report, *(fault.problem for fault in faults))
+    repair.undo(report["journals"])
 
 
 def test_run_captures_visual_studio_and_changes_nothing(machine: Machine) -> None:

@@ -14,7 +14,9 @@ import pytest
 from faults import FORK, TORCH, Fault, prepare
 from packaging.version import Version
 from winlane import Lane, Machine, standins
+from winlane.environment import Starter
 from winlane.lane import CHECKOUT
+from winlane.upstream import Upstream
 
 # The unit tests whose subject differs between systems: paths, registry, processes, DLLs.
 SYSTEM = (
@@ -44,20 +46,36 @@ def test_unit_tests_pass_in_windows_python(
     lane: Lane, names: Sequence[str], marked: str, least: int
 ) -> None:
     files = [f"tests/unit/test_{name}.py" for name in names]
-    words = ("-q", "-p", "no:cacheprovider", "-m", marked, *files)
-    command, variables = lane.command(words, "pytest")
+    assert passed(lane, lane, ("-m", marked, *files)) >= least
+
+
+def passed(lane: Lane, starter: Starter, words: Sequence[str], **more: str) -> int:
+    """The number of tests that pass in the lane's own Windows Python; none may fail."""
+    command, variables = lane.command(("-q", "-p", "no:cacheprovider", *words), "pytest")
     line = subprocess.list2cmdline(command)
-    done = lane.start(line, cwd=CHECKOUT, env=variables, timeout=1200)
+    done = starter.start(line, cwd=CHECKOUT, env={**variables, **more}, timeout=3000)
     assert done.returncode == 0, done.stdout[-6000:]
-    passed = re.search(r"(\d+) passed", done.stdout)
-    assert passed
-    assert int(passed[1]) >= least
+    found = re.search(r"(\d+) passed", done.stdout)
+    assert found
+    return int(found[1])
+
+
+@pytest.mark.parametrize("every", ["17", pytest.param("1", marks=pytest.mark.full)])
+def test_changes_and_what_holds_them_up(lane: Lane, machine: Machine, every: str) -> None:
+    """Loaded DLLs, open and read-only files, the registry, and kills: tests/windows/changes.py."""
+    machine.registry.set(r"HKCU\Environment", "CUDA_PATH", r"%ProgramFiles%\CUDA", "REG_EXPAND_SZ")
+    machine.registry.protect(r"HKCU\Environment")
+    machine.registry.protect(r"HKCU\Software\TritonwinLane")
+    sources = lane.drives.windows(Upstream(lane.cache).sources("3.6.0") / "triton")
+    file = "tests/windows/changes.py"
+    more = {"TRITONWIN_SOURCES": sources, "TRITONWIN_EVERY": every}
+    assert passed(lane, machine, (file,), **more) == 7
 
 
 @pytest.fixture
 def facts(machine: Machine) -> tuple[Machine, Any, dict[str, Any]]:
     """A full Python with Triton and a runtime DLL beside it, and the facts that we read there."""
-    fault = Fault("none", "", lambda s: None, version="3.11", more=("msvc-runtime==14.34.31931",))
+    fault = Fault(version="3.11", more=("msvc-runtime==14.34.31931",))
     seed = prepare(machine, fault)
     for dll in seed.env.site_packages.glob("msvcp140.dll"):
         seed.env.replace(dll.name, dll.read_bytes())

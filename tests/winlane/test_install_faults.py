@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from list_server import ListServer, Reply, list_server
-from public_lists import FAULTS, ONE_LIST, PORTAL, PURE, as_toml, serve_one
+from public_lists import PURE, as_toml, serve_one
 from trees import describe_tree
 from winlane import Environment, Lane, Machine, standins
 from winlane.process import Result
@@ -152,46 +152,3 @@ def test_a_disk_that_is_full_in_the_middle(scene: Scene, tmp_path: Path) -> None
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
     scene.works()
-
-
-@pytest.mark.full
-def test_a_server_that_sends_something_else(scene: Scene) -> None:
-    """Half of the wheel and no parts; a portal's page in its place."""
-    whole, listed = scene.server.replies[WHEEL], dict(scene.server.replies)
-    scene.server.ranges = False
-    for reply, status, line in (
-        (Reply(whole.body, cut=2**20), 2, "broke off"),
-        (Reply(PORTAL), 2, "has the hash"),
-    ):
-        scene.server.replies[WHEEL] = reply
-        done = scene.run()
-        assert done.returncode == status
-        assert line in " ".join((done.stdout + done.stderr).split())
-        scene.nothing_is_changed()
-    scene.server.replies, scene.server.ranges = listed, True
-    scene.works()
-
-
-@pytest.mark.full
-def test_a_list_that_cannot_be_read(scene: Scene) -> None:
-    """With the list of the last run it installs; without one the exit status is 2."""
-    good = scene.server.replies[ONE_LIST]
-
-    def says(line: str, home: str, status: int, **variables: str) -> None:
-        done = scene.run("--dry-run", TRITONWIN_HOME=home, **variables)
-        assert (done.returncode, line in " ".join(done.stdout.split())) == (status, True), done
-
-    says(PURE, HOME, 0)
-    for reply, line in FAULTS.values():
-        scene.server.replies[ONE_LIST] = reply
-        says(line, r"C:\other", 2)
-        says(line, HOME, 0)
-    scene.server.replies[ONE_LIST] = good
-    proxies = {"NO_PROXY": "x", "HTTP_PROXY": "http://127.0.0.1:1"}
-    says("could not be read", r"C:\other", 2, **proxies)
-    says("its list of", HOME, 0, **proxies)
-    lists = scene.machine.drives.linux(r"C:\lists.toml").read_text()
-    with list_server(tls=True) as unknown:
-        scene.machine.place(r"C:\lists.toml", lists.replace(scene.server.address, unknown.address))
-        says("CERTIFICATE_VERIFY_FAILED", r"C:\other", 2)
-    scene.nothing_is_changed()

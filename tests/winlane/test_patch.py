@@ -183,3 +183,24 @@ def test_a_helper_module_of_another_compiler(
     assert_launched(made, said)
     (cached,) = machine.drives.linux(rf"{machine.lane.profile}\.triton\cache").glob("*/cuda_utils*")
     assert cached.read_bytes() == built.read_bytes()
+
+
+@pytest.mark.full
+def test_fix_patches_what_doctor_finds_unpatched(machine: Machine) -> None:
+    """Upstream's files copied over triton-windows: found, patched, proven, and given back."""
+    version = overlay.VERSIONS["3.6.0"]
+    made = overlay.fork(machine, version)
+    upstream = overlay.upstream_site(machine.lane, version.upstream) / "triton"
+    for path in upstream.rglob("*.*"):
+        if path.is_file():
+            there = made.site_packages / "triton" / path.relative_to(upstream)
+            made.replace(there, path.read_bytes())
+    before = sources(made)
+    done = machine.tool("fix", "--offline", "--yes", "--json", "--python", made.python, timeout=600)
+    report = json.loads(done.stdout)
+    changes = [change["action"] for plan in report["plans"] for change in plan["changes"]]
+    assert "patch" in changes, report
+    assert report["status"] == "proven", report
+    for journal in reversed(report["journals"]):
+        machine.tool("undo", journal, "--yes", timeout=300).check()
+    assert sources(made) == before

@@ -1,31 +1,26 @@
-"""`explain` on what real programs print when they really fail: see provoked*.py for how."""
+"""`explain` on what real programs print when they really fail: see provoked.toml for how."""
 
 from __future__ import annotations
 
 import pytest
-from faults import one_an_id, prepare
-from provoked import TRITON, Provocation
-from provoked_flash import FLASH
-from provoked_pip import PIP
-from provoked_torch import SESSIONS, Session, logs
+from faults import one_an_id
+from provoked import FAILURES, SESSIONS, Failure, Session, log_of, logs
 from winlane import Machine
 
 from tritonwin.problems.explain import explain_lines
 
 
-@pytest.mark.parametrize("provocation", one_an_id([*TRITON, *PIP, *FLASH]))
-def test_names_the_cause(machine: Machine, provocation: Provocation) -> None:
-    seed = prepare(machine, provocation)
-    provocation.seed(seed)
-    check(provocation.problem, provocation.names, provocation.run(seed))
+@pytest.mark.parametrize("failure", one_an_id(FAILURES))
+def test_names_the_cause(machine: Machine, failure: Failure) -> None:
+    check(failure.problem, failure.names, log_of(machine, failure))
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("session", SESSIONS, ids=lambda s: s.name)
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda s: s.packages[0])
 def test_names_the_cause_in_real_torch(machine: Machine, session: Session) -> None:
     said = logs(machine, session)
-    assert list(said) == list(session.programs)
-    for name, program in session.programs.items():
+    assert list(said) == list(session.named)
+    for name, program in session.named.items():
         check(program.problem, program.names, said[name])
 
 

@@ -28,8 +28,7 @@ LIMIT = 300  # seconds
 @pytest.fixture
 def repair(lane: Lane, machine: Machine) -> Repair:
     """An embedded Python without headers, pip or Triton."""
-    fault = Fault("triton-missing", "", lambda s: None, kind="bare", triton=None)
-    return Repair.prepared(lane, machine, fault)
+    return Repair.prepared(lane, machine, Fault(kind="bare", triton=""))
 
 
 def words_of(repair: Repair) -> list[str]:
@@ -47,7 +46,7 @@ def test_from_the_problem_to_the_proof_and_back(repair: Repair) -> None:
         page.agree(page.act("undo"), "Everything is as it was before.", limit=LIMIT)
         page.ask("POST", "end")
         assert program.wait(60) == 0
-    repair.give_back(())
+    repair.undo(())
 
 
 @pytest.mark.full
@@ -66,7 +65,7 @@ def test_the_other_calls(repair: Repair) -> None:
         page.agree(page.act("undo"), "Everything is as it was before.", limit=LIMIT)
         page.ask("POST", "end")
         assert program.wait(60) == 0
-    repair.give_back(())
+    repair.undo(())
 
 
 @contextmanager
@@ -115,7 +114,7 @@ def test_the_same_in_a_browser(
                     page.press(button)
             assert page.errors == [], page.errors
         assert program.wait(60) == 0
-    repair.give_back(())
+    repair.undo(())
 
 
 @pytest.mark.full
@@ -130,4 +129,4 @@ def test_a_server_that_is_killed_in_the_middle(repair: Repair, seconds: float) -
         task = page.act("undo")
         if "Do it" in page.until(task, "Do it", "Failed", limit=LIMIT):
             page.agree(task, "Everything is as it was before.", limit=LIMIT)
-    repair.give_back(())
+    repair.undo(())

@@ -12,7 +12,6 @@ import time
 
 OLDEST = (3, 10)
 DAY = 24 * 3600
-HELD = []  # what stays open until this process ends
 
 
 def data_folder():
@@ -52,32 +51,19 @@ def is_ours_alone(data, parent, folder):
     return not any(os.path.exists(each) and others_can_write(each, bits) for each, bits in chain)
 
 
-def is_held(folder):
-    """True if the copy exists, and stays while this process lives: its file USED is kept open.
+def is_there(folder):
+    """True if the copy exists. Once a day its file USED gets the current time.
 
-    Once a day that file gets the current time, and copies unused for long are deleted.
+    Copies that were not used for long are deleted when another version is laid out.
     """
     used = os.path.join(folder, "USED")
     try:
-        stream = open(used, "ab")
-    except OSError:  # it can only be read, or somebody deletes it at this moment
-        return os.path.isdir(folder)
-    if os.name != "nt":  # there nobody deletes what is open
-        import fcntl
-
-        try:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    HELD.append(stream)
-    if os.fstat(stream.fileno()).st_mtime < time.time() - DAY:
-        from pathlib import Path
-
-        import tritonwin_copy
-
-        os.utime(used)
-        tritonwin_copy.discard_unused(Path(folder).parent)
-    return os.path.exists(used)
+        if not os.path.exists(used) or os.stat(used).st_mtime < time.time() - DAY:
+            open(used, "ab").close()
+            os.utime(used)
+    except OSError:  # it can only be read
+        pass
+    return os.path.isdir(folder)
 
 
 def laid_out(build, contents):
@@ -98,7 +84,7 @@ def laid_out(build, contents):
             tritonwin_copy.lay_out(contents(), Path(folder))
             if not is_ours_alone(data, parent, folder):
                 return None
-        return folder if is_held(folder) else None
+        return folder if is_there(folder) else None
     except OSError:
         return None  # a full disk, a read-only home, a current folder that was deleted
 

@@ -7,11 +7,9 @@ import io
 import os
 import re
 import shutil
-import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 _HOUR = 3600
@@ -29,7 +27,7 @@ def lay_out(contents: bytes, folder: Path) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _discard_unfinished(folder.parent)
-        discard_unused(folder.parent)
+        _discard_unused(folder.parent)
         made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
         try:
             zipfile.ZipFile(io.BytesIO(contents)).extractall(made / "app")
@@ -51,40 +49,18 @@ def _discard_unfinished(parent: Path) -> None:
                 shutil.rmtree(left, ignore_errors=True)
 
 
-def discard_unused(parent: Path) -> None:
-    """Delete the copies that were not used for a month and that no process runs from.
+def _discard_unused(parent: Path) -> None:
+    """Delete the copies that were not used for a month.
 
     One that is to go loses its name first, so that nobody starts from the rest of it.
     """
     for copy in parent.iterdir():
+        used = copy / "USED"
         with contextlib.suppress(OSError):
-            if _COPY.fullmatch(copy.name) and _last_used(copy) < time.time() - _MONTH:
-                with _unused(copy / "USED"):
-                    gone = copy.rename(copy.with_name(f".old-{copy.name}"))
-                    shutil.rmtree(gone, ignore_errors=True)
-
-
-def _last_used(copy: Path) -> float:
-    used = copy / "USED"
-    return (used if used.exists() else copy).stat().st_mtime
-
-
-@contextlib.contextmanager
-def _unused(used: Path) -> Iterator[None]:
-    """Nobody can begin to use a copy during the block.
-
-    Raises:
-        OSError: somebody uses it.
-    """
-    if sys.platform == "win32":
-        used.unlink(missing_ok=True)  # refused where it is open; what is open cannot be renamed
-        yield
-        return
-    import fcntl
-
-    with used.open("ab") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+            last = (used if used.exists() else copy).stat().st_mtime
+            if _COPY.fullmatch(copy.name) and last < time.time() - _MONTH:
+                gone = copy.rename(copy.with_name(f".old-{copy.name}"))
+                shutil.rmtree(gone, ignore_errors=True)
 
 
 def mend(contents: bytes, folder: Path) -> tuple[bool, bool]:

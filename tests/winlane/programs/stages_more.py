@@ -14,7 +14,6 @@ extern_symbols    build_extern reads the symbols of a library
 extern_folder     the file that build_extern disassembles one into
 cache_folder      where an entry of the cache lies
 lld               the linker for AMD
-launch_cost       what a launch takes
 own_helper        from here on, OWN_HELPER is what compiling cuda_utils gives
 """
 
@@ -194,23 +193,3 @@ def do_own_helper():
 
     build._build = ours
     return "in place"
-
-
-def do_launch_cost():
-    """Microseconds of processor time for one launch, the fastest batch of several."""
-    import time
-
-    import stages_kernels
-
-    import __main__
-
-    x, out = __main__.Tensor(1024), __main__.Tensor(1024)
-    launch = stages_kernels.scaled[(5, 2)]
-    launch(x, out, 1000, 2**33 + 7, 0.5, BLOCK=256)
-    batches = []
-    for _ in range(5):
-        start = time.process_time()
-        for _ in range(10_000):
-            launch(x, out, 1000, 2**33 + 7, 0.5, BLOCK=256)
-        batches.append((time.process_time() - start) / 10_000)
-    return min(batches) * 1e6
