@@ -48,7 +48,7 @@ def test_the_help_of_a_command_has_examples(name: str) -> None:
     assert re.search(rf"Examples?:\n  tritonwin {name}", inspect.cleandoc(command.help or ""))
 
 
-@pytest.mark.parametrize("page", sorted(SITE))
+@pytest.mark.parametrize("page", sorted(SITE.keys() - {"changelog.md"}))
 def test_options_that_a_sentence_names_exist(page: str) -> None:
     """`doctor --markdown`; lines to copy are run, see test_commands_run.py."""
     named = re.findall(r"`(?:tritonwin )?([a-z]+) ([^`]*--[a-z][^`]*)`", SITE[page])
