@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tritonwin.problems.advice import PLACEHOLDERS
+from tritonwin.problems import catalogue
 
 if sys.version_info >= (3, 11):
     from re import _parser as regex_parser
@@ -29,7 +29,7 @@ def flaws(line: str) -> Iterator[str]:
         yield f"not a regular expression: {error}"
         return
     for name in tree.state.groupdict:
-        if name not in PLACEHOLDERS:
+        if name not in catalogue.load().placeholders:
             yield f"group {name!r} is no placeholder"
     yield from _repeats(tree, inside=False)
 

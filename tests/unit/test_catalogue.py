@@ -37,6 +37,7 @@ from tritonwin.system.toml import read_resource
 IDS = (CORPUS / "promised_ids.txt").read_text("utf-8").split()
 
 ENTRIES = load().entries
+PLACEHOLDERS = load().placeholders
 FILES = [file.name for file in Path(catalogue.__file__).parent.glob("*.toml")]
 each_entry = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 
@@ -130,7 +131,7 @@ def test_references_are_https_and_not_many(entry: Entry) -> None:
 
 def test_every_placeholder_and_every_action_is_used() -> None:
     used = {name for entry in ENTRIES.values() for text in texts(entry) for name in names(text)}
-    assert used == set(advice.PLACEHOLDERS), "take unused ones out of PLACEHOLDERS"
+    assert used == set(PLACEHOLDERS), "take unused ones out of general.toml"
 
 
 def names(text: str) -> list[str]:
@@ -141,7 +142,7 @@ def names(text: str) -> list[str]:
 def test_placeholders_are_known_and_safe(entry: Entry) -> None:
     """In a command, a value that is not quoted already stands between double quotes."""
     for text in texts(entry):
-        assert set(names(text)) <= advice.PLACEHOLDERS.keys(), text
+        assert set(names(text)) <= PLACEHOLDERS.keys(), text
         assert not set("{}") & set(re.sub(r"\{[a-z_]+\}", "", text)), text
     asked = [entry.question.command] if entry.question else []
     for command in [*entry.remedy.commands, *asked]:
@@ -281,7 +282,7 @@ def test_every_entry_renders_without_values(entry: Entry) -> None:
 
 @each_entry
 def test_what_is_merely_possible_takes_nothing_away(entry: Entry) -> None:
-    values = {name: f"<{name}>" for name in advice.PLACEHOLDERS if name != "python"}
+    values = {name: f"<{name}>" for name in PLACEHOLDERS if name != "python"}
     found = Finding(id=entry.id, evidence=(), certainty="possible", values=values)
     commands = " ".join(advise(found, UNKNOWN).remedy.commands)
     assert "uninstall" not in commands
@@ -290,7 +291,7 @@ def test_what_is_merely_possible_takes_nothing_away(entry: Entry) -> None:
 
 @each_entry
 def test_every_entry_renders_with_all_values(entry: Entry) -> None:
-    values = {name: f"<{name}>" for name in advice.PLACEHOLDERS if name != "python"}
+    values = {name: f"<{name}>" for name in PLACEHOLDERS if name != "python"}
     found = Finding(id=entry.id, evidence=(), certainty="likely", values=values)
     problem = advise(found, UNKNOWN)
     assert len(problem.remedy.commands) == len(entry.remedy.commands)
@@ -333,7 +334,7 @@ def test_a_value_is_not_filled_again() -> None:
 
 
 @settings(deadline=None)  # a busy machine is no defect
-@given(st.text(), st.dictionaries(st.sampled_from(sorted(advice.PLACEHOLDERS)), st.text()))
+@given(st.text(), st.dictionaries(st.sampled_from(sorted(PLACEHOLDERS)), st.text()))
 def test_sentences_never_fail(value: str, values: dict[str, str]) -> None:
     for entry in ENTRIES.values():
         assert advice.sentence(entry.cause, {**values, "path": value})

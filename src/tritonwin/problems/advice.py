@@ -25,115 +25,8 @@ from tritonwin.system.shells import word
 UPSTREAM = "triton"
 
 
-PLACEHOLDERS: Mapping[str, str] = {
-    "python": "what starts the user's interpreter, quoted",
-    "python_version": "3.12.9",
-    "python_folder": "the folder that holds python.exe",
-    "torch_version": "2.9.1+cu128",
-    "triton_version": "3.5.1.post24",
-    "wanted_triton": "the Triton that torch asks for: 3.5",
-    "triton_spec": "what pip is to install: triton-windows<3.6",
-    "torch_pairs": "which torch takes which Triton, where torch is one of a few series",
-    "distribution": "an installed distribution: triton",
-    "package": "the package concerned: sageattention",
-    "package_version": "its version: 2.2.0+cu128torch2.9.0",
-    "installable": "a package that tritonwin install finds a wheel of: flash-attn",
-    "upgrade": "a requirement that pip may fetch: bitsandbytes>=0.45.5",
-    "torch_family": "a package that comes with each torch: torchvision",
-    "compiler": "what refuses a Python: torch.compile",
-    "gpu": "NVIDIA GeForce RTX 4090",
-    "compute_capability": "8.9",
-    "driver_version": "581.57",
-    "cuda_version": "12.8",
-    "torch_index": "address of torch's own indexes",
-    "cuda_tag": "torch's index for this driver and GPU: cu128",
-    "amd_index": "address of AMD's index for all its chips",
-    "amd_chip": "the AMD card's chip, if that index has torch for it: gfx1100",
-    "variable": "an environment variable: CC",
-    "value": "the value that it has",
-    "new_value": "the value that it should have",
-    "path": "the file or folder concerned",
-    "cache": "a cache folder",
-    "dll": "msvcp140.dll",
-    "dll_version": "14.29.30133.0",
-    "toolset": "a version of MSVC: 14.44.35207",
-}
-
-_TORCH = '{python} -c "import torch; print(torch.__version__)"'
-_CARDS = 'powershell -NoProfile -Command "(Get-CimInstance Win32_VideoController).Name"'
+_CARDS = "Win32_VideoController"
 _CARD = "nvidia-smi"
-# The question that supplies a placeholder of commands. Of torch also the table of pairs is shown.
-_ASKED: Mapping[str, Question] = {
-    **dict.fromkeys(
-        ("triton_spec", "torch_version"),
-        Question(text="First find out which torch is installed.", command=_TORCH),
-    ),
-    "cuda_tag": Question(
-        text="Which NVIDIA card is it, and which CUDA version does its driver run?", command=_CARD
-    ),
-    "amd_chip": Question(text="Which AMD card is it?", command=_CARDS),
-    "distribution": Question(
-        text="Which distributions of Triton are installed?", command="{python} -m pip list"
-    ),
-}
-
-# torch for Intel GPUs comes with a Triton of its own; any other is written over it.
-_OF_LINUX = Advice(
-    summary="""
-    Install the Triton that belongs to this torch ({triton_spec}). On Linux that is upstream's
-    triton, which torch itself asks for.
-    """,
-    commands=('{python} -m pip install -U "{triton_spec}"',),
-)
-_OF_XPU = Advice(
-    summary="""
-Keep Intel's own Triton, which belongs to this torch[ {torch_version}]. Where it is damaged or
-replaced, install the same torch again from its index for Intel GPUs, which brings it along.
-""",
-    commands=(
-        (
-            '{python} -m pip install --force-reinstall "torch=={torch_version}"'
-            ' --index-url "{torch_index}/xpu"'
-        ),
-    ),
-)
-
-_OF_ZLUDA = Advice(
-    summary="""
-    Keep the Triton that the program brings for ZLUDA, or let the program install it again: other
-    releases for Windows are not made for it. It compiles with the HIP SDK's clang, which needs
-    Visual Studio's C++ Build Tools and a Windows SDK. Or do without Triton: no torch.compile, no
-    SageAttention, no FlashAttention. Or leave ZLUDA: from RX 5000 on AMD's own ROCm torch for
-    Windows[, from {amd_index},] serves the card, with a Triton.
-    """
-)
-_FOR_INTEL = Advice(
-    summary="""
-    Install torch, torchvision and torchaudio from PyTorch's index for Intel
-    GPUs[, {torch_index}/xpu], which brings Intel's own Triton along. Other releases of Triton for
-    Windows have no part for Intel's cards.
-    """
-)
-_FOR_AMD = Advice(
-    summary="""
-    Install torch, torchvision and torchaudio of one release from AMD's own index for
-    Windows[, {amd_index},] with the part for the card's chip, such as torch[device-gfx1100] for an
-    RX 7900. Then install triton-windows 3.6.0.post25 or newer. Nothing of NVIDIA's is needed.
-    """,
-    commands=(
-        (
-            '{python} -m pip install -U --index-url "{amd_index}" "torch[device-{amd_chip}]"'
-            ' "torchvision[device-{amd_chip}]" torchaudio'
-        ),
-    ),
-)
-_FOR_OLDER_AMD = Advice(
-    summary="""
-    Use torch through DirectML (torch-directml, which needs torch 2.4.1 and Python 3.12 or older) or
-    a program that brings ZLUDA, and leave out Triton: AMD has no torch for Windows for this card.
-    """
-)
-
 _NAME = re.compile(r"\{([a-z_]+)\}")
 
 # A piece of a sentence that is left out where its value is not known.
@@ -179,7 +72,7 @@ def advise(finding: Finding, facts: Facts) -> Problem:
     target = facts.target
     python = started(target)
     values = {**context(facts), **entry.values, **finding.values, "python": python}
-    advice = _variant(entry, facts)
+    advice, linux = _variant(entry, facts), catalogue.load().instead["linux"]
     actions = _actions(entry.actions if advice is entry.remedy else advice.actions, values)
     return Problem(
         id=entry.id,
@@ -189,7 +82,7 @@ def advise(finding: Finding, facts: Facts) -> Problem:
         cause=sentence(_of_this_system(advice.cause or entry.cause, facts), values),
         evidence=finding.evidence,
         remedy=Remedy(
-            summary=sentence(_of_this_system(advice.summary, facts) or _OF_LINUX.summary, values),
+            summary=sentence(_of_this_system(advice.summary, facts) or linux.summary, values),
             commands=_typed(_due(advice.commands, finding, facts), values, target),
             automatic=bool(actions),
         ),
@@ -210,29 +103,23 @@ def _variant(entry: Entry, facts: Facts) -> Advice:
     if other := _of_another_maker(entry, advice, facts):
         return other
     installs = FORK in advice.summary and any("{triton_spec}" in c for c in advice.commands)
-    return advice if facts.windows or not installs else _OF_LINUX
+    return advice if facts.windows or not installs else catalogue.load().instead["linux"]
 
 
 def _of_another_maker(entry: Entry, advice: Advice, facts: Facts) -> Advice | None:
     """The advice instead of one for NVIDIA's cards or for a Triton that another maker replaces."""
-    build, amds = value_of("torch_build", facts), value_of("amd", facts)
-    when = advice.when
-    triton = _installs_triton(entry, advice)
-    torch = any("{cuda_tag}" in command for command in advice.commands)
-    if when.amd or not (triton or torch) or any("/xpu" in text for text in advice.commands):
+    when, installs = advice.when, set(_installed(entry, advice))
+    made = when.vendor or "xpu" in when.torch_build
+    if when.amd or any("/xpu" in text for text in advice.commands):
         return None
-    if amds == "zluda":
-        return _OF_ZLUDA
-    if when.vendor:
-        return None
-    if build == "xpu" and "xpu" not in when.torch_build and triton:
-        return _OF_XPU
-    vendor = value_of("vendor", facts)
-    if vendor == "intel" and "xpu" not in when.torch_build:
-        return _FOR_INTEL
-    if vendor == "amd" and torch:
-        return _FOR_OLDER_AMD if amds == "older" else _FOR_AMD
-    return None
+    return next(
+        (
+            each
+            for name, each in catalogue.load().instead.items()
+            if installs & {*each.of} and _meets(each, facts) and not (made and name != "zluda")
+        ),
+        None,
+    )
 
 
 def _due(commands: tuple[str, ...], finding: Finding, facts: Facts) -> tuple[str, ...]:
@@ -260,11 +147,15 @@ def _meets(advice: Advice, facts: Facts) -> bool:
     return all(allows(fact, allowed, value_of(fact, facts)) for fact, allowed in conditions)
 
 
-def _installs_triton(entry: Entry, advice: Advice) -> bool:
+def _installed(entry: Entry, advice: Advice) -> Iterator[str]:
+    """The parts that an advice installs: those of `Advice.of`."""
     actions = entry.actions if advice is entry.remedy else advice.actions
     arguments = (text for action in actions for text in action.arguments.values())
     texts = (advice.summary, *advice.commands, *arguments)
-    return any(name in text for text in texts for name in ("{triton_spec}", FORK))
+    if any(name in text for text in texts for name in ("{triton_spec}", FORK)):
+        yield "triton"
+    if any("{cuda_tag}" in command for command in advice.commands):
+        yield "torch"
 
 
 def _question(
@@ -280,9 +171,9 @@ def _question(
     if not _of_this_system(asked.text, facts):
         return None
     text = sentence(asked.text, values)
-    if missing and facts.torch is None and missing.command == _TORCH:
+    if missing and facts.torch is None and "torch.__version__" in missing.command:
         text = f"{text} {values.get('torch_pairs') or pairs(facts.windows)}."
-    if missing and missing.command == _CARDS:
+    if missing and _CARDS in missing.command:
         cards = (f"{c.cards} {c.name}" for c in amd.chips() if c.family and not c.integrated)
         text = f"{text} The chips: {', '.join(cards)}."
     return Question(text=text, command=_typed((asked.command,), values, facts.target)[-1])
@@ -295,7 +186,8 @@ def _not_nvidia(facts: Facts) -> bool:
 
 def _missing(texts: Sequence[str], values: Mapping[str, str]) -> Question | None:
     wanted = (name for text in texts for name in names(text) if not values.get(name))
-    return next((_ASKED[name] for name in wanted if name in _ASKED), None)
+    asked = catalogue.load().asked
+    return next((asked[name] for name in wanted if name in asked), None)
 
 
 def pairs(windows: bool, torches: Container[str] | None = None) -> str:
@@ -341,7 +233,7 @@ def sentence(text: str, values: Mapping[str, str]) -> str:
 def general(text: str, mark: str = "<{}>") -> str:
     """A text without a finding, in which `mark` shows what one would fill in."""
     # which torch takes which Triton stands on a page of its own
-    names = (name for name in PLACEHOLDERS if name != "torch_pairs")
+    names = (name for name in catalogue.load().placeholders if name != "torch_pairs")
     return sentence(text, {name: mark.format(name.replace("_", " ")) for name in names})
 
 

@@ -6,7 +6,7 @@
     severity = "error"         # or "warning"; "info": it breaks nothing
     layer = "packages"         # its subject, one of LAYERS
     row = "torch"              # of doctor's summary, where it is not that of the layer
-    cause = '''...'''          # two to four sentences, with {placeholders} (advice.py)
+    cause = '''...'''          # two to four sentences, with {placeholders} (general.toml)
     values = { package = "x" } # placeholders that a finding may lack
     explains = ["other-id"]    # problems that are moot where this one is certain
     references = ["https://..."]
@@ -52,9 +52,10 @@ backslashes, plain quotes. Its groups that bear the name of a placeholder fill t
 An anchor is case-sensitive, begins where a word begins and is found through its rarest word, so
 there should be a rare one: an error number, an identifier, a file name.
 
-marks.toml holds `[marks.NAME]`, patterns that several signatures share, and `[words]`, pieces of
-regular expressions, such as Windows' word for "module" in ten languages: `(?P>NAME)` in a `line`
-stands for one, also in another word.
+general.toml holds the placeholders, the questions that supply their values, and the advice for cards
+of other makers. marks.toml holds `[marks.NAME]`, patterns that several signatures share, and
+`[words]`, pieces of regular expressions, such as Windows' word for "module" in ten languages:
+`(?P>NAME)` in a `line` stands for one, also in another word.
 
 Nothing is checked when the catalogue is loaded: tests/unit/test_catalogue.py does it.
 """
@@ -66,7 +67,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from tritonwin.facts.records import PythonKind
 from tritonwin.problems.records import Action, Certainty, Question, Severity
@@ -153,6 +154,7 @@ class Advice:
     commands: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()  # for the general remedy those of the entry count
     question: Question | None = None
+    of: tuple[Literal["triton", "torch"], ...] = ()  # of `instead` alone: what it replaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +228,9 @@ class CatalogueFile:
     problem: tuple[Entry, ...] = ()
     words: dict[str, str] = field(default_factory=dict)
     marks: dict[str, LinePattern] = field(default_factory=dict)
+    placeholders: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, Question] = field(default_factory=dict)
+    instead: dict[str, Advice] = field(default_factory=dict)
 
 
 class UnknownProblemError(KeyError):
@@ -242,6 +247,9 @@ class Catalogue:
     entries: Mapping[str, Entry]
     words: Mapping[str, str]
     marks: Mapping[str, LinePattern]
+    placeholders: Mapping[str, str]
+    asked: Mapping[str, Question]
+    instead: Mapping[str, Advice]
 
     def entry(self, problem_id: str) -> Entry:
         """The entry of an id; raises UnknownProblemError."""
@@ -272,8 +280,11 @@ def load() -> Catalogue:
     names = sorted(f.name for f in files(__name__).iterdir() if f.name.endswith(".toml"))
     found = [read_resource(__name__, name, CatalogueFile) for name in names]
     entries = sorted((e for f in found for e in f.problem), key=lambda e: LAYERS.index(e.layer))
+
+    def merged(part: str) -> dict[str, Any]:
+        return {name: each for file in found for name, each in getattr(file, part).items()}
+
+    parts = ("words", "marks", "placeholders", "asked", "instead")
     return Catalogue(
-        entries={entry.id: entry for entry in entries},
-        words={name: word for file in found for name, word in file.words.items()},
-        marks={name: mark for file in found for name, mark in file.marks.items()},
+        entries={entry.id: entry for entry in entries}, **{part: merged(part) for part in parts}
     )
