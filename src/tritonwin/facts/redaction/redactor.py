@@ -257,18 +257,17 @@ class Redactor:
                 self._number(kind, name.casefold())
         self._telling = [n for n in names if _tells(_plain(n))]
         companies = [c for c in identity.companies if _tells(_plain(c))]
-        places = (identity.hosts, identity.domains)
-        self._rules = _Rules(
-            (
-                *TABLE.secret,
-                *redact_rules.people(names, self._telling, *places),
-                *map(redact_rules.home, homes),
-                *redact_rules.ACCOUNTS,
-                *redact_rules.SERVERS,
-                *TABLE.identifier,
-                *redact_rules.places(*places, companies),
-            )
-        )
+        sought = {
+            "users": names,
+            "telling": self._telling,
+            "hosts": identity.hosts,
+            "domains": identity.domains,
+            "own": [*identity.hosts, *identity.domains],
+            "companies": companies,
+        }
+        identifiers = (rule.of(sought) for rule in TABLE.identifier)
+        homely = map(redact_rules.home, homes)
+        self._rules = _Rules((*TABLE.secret, *homely, *redact_rules.ACCOUNTS, *identifiers))
 
     @classmethod
     def this_machine(cls, host: Host | None = None) -> Redactor:

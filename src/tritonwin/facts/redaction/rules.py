@@ -1,7 +1,7 @@
 """Rules that find secrets, identifiers and names in text that is decoded (see `reading`).
 
-Those that are alike on every machine stand in `rules.toml`, whose head says what a rule is. Here
-are the rules for the names that a machine knows, and the functions that tell which matches count.
+They stand in `rules.toml`, whose head says what a rule is. Here are the functions that tell which
+matches count.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -38,11 +38,7 @@ Accepts = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class RedactionRule:
-    """A pattern, and when to look for it at all; see `rules.toml`.
-
-    Attributes:
-        whole: for a text of one line only.
-    """
+    """A pattern, and when to look for it at all; see the head of `rules.toml`."""
 
     pattern: str
     gates: tuple[str, ...] = ()
@@ -50,11 +46,22 @@ class RedactionRule:
     exact: bool = False
     times: int = 0
     whole: bool = False
+    known: str = ""
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
         """Compiled for the first line that may hold a match."""
-        return re.compile("".join(self.pattern.splitlines()), 0 if self.exact else re.IGNORECASE)
+        return re.compile(_spelled_out(self.pattern), 0 if self.exact else re.IGNORECASE)
+
+    def of(self, names: Mapping[str, Sequence[str]]) -> RedactionRule:
+        """The rule for the names that a machine knows."""
+        pattern = _WORD.sub(
+            lambda m: f"(?:{_any_of(names[m[1]])})" if m[1] in names else m[0], self.pattern
+        )
+        if pattern == self.pattern:
+            return self
+        gates = _gates(names[self.known]) if self.known else self.gates
+        return replace(self, pattern=pattern, gates=gates)
 
     @cached_property
     def marks(self) -> tuple[tuple[str, int], ...]:
@@ -94,11 +101,20 @@ class RedactionTable:
     technical_words: tuple[str, ...]
     secret_parameters: tuple[str, ...]
     account_variables: dict[str, tuple[str, ...]]
+    words: dict[str, str]
     secret: tuple[RedactionRule, ...]
     identifier: tuple[RedactionRule, ...]
 
 
 TABLE = read_resource("tritonwin.facts.redaction", "rules.toml", RedactionTable)
+_WORD = re.compile(r"\(\?P>(\w+)\)")
+
+
+def _spelled_out(pattern: str) -> str:
+    """The pattern in one line, with the words that it names."""
+    line = "".join(pattern.splitlines())
+    return _WORD.sub(lambda named: f"(?:{_spelled_out(TABLE.words[named[1]])})", line)
+
 
 # -- secrets
 
@@ -194,43 +210,13 @@ KEY_LINE = re.compile(r"(?<![\\<])\b[A-Za-z0-9+/=]{4,}(?!>)")
 
 # -- names of people, in paths
 
-_SEP = r"(?:\\/?|//?)"
+
+def _ends(word: str) -> re.Pattern[str]:
+    return re.compile(_spelled_out(f"(?P>{word})\\Z"), re.IGNORECASE)
 
 
-# A path starts after nothing, a blank, a quote, a bracket, "=", or an option of a compiler.
-def _start(after: str) -> str:
-    """The start of a path, seen from as many characters later as `after` has dots."""
-    return (
-        rf"(?:(?<![^\s\"'=;,(\[|`>{{]{after})|(?<=[\s\"'][-/][A-Za-z]{after})"
-        rf"|(?<=-isystem{after})|(?<=-iquote{after})|(?<=-idirafter{after}))"
-    )
-
-
-_STARTED_1, _STARTED = _start("."), _start("..")
-_USERS = r"(?:Users|Documents[ +]and[ +]Settings|DOCUME~\d)"
-_SHARES = rf"(?:{_USERS}|homes?\$?|profiles?\$?|userdata\$?)"
-_FOLDER_NAME = r"[^\s\x00-\x1f\\/:*?\"<>|]{1,80}"
-_FOLDER = rf"(?!{_SHARES}[\\/]){_FOLDER_NAME}"
-# The separator comes first: few places of a text have one, and the look back is slow.
-_UNC = (
-    rf"(?:\\\\{_STARTED}(?:[?.]\\UNC\\)?{_FOLDER_NAME}\\(?:{_FOLDER}\\){{0,3}}"
-    rf"|//(?:(?<=file://)(?://)?|{_STARTED})(?!/){_FOLDER_NAME}/(?:{_FOLDER}/){{0,3}})"
-)
-_POSIX = rf"/(?:{_STARTED_1}|(?<=[:@]/)|(?<=:///))"
-_MOUNT = rf"(?:(?:(?:mnt|cygdrive|media){_SEP})?[a-z]{_SEP})?"
-
-
-def _ends(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"(?:{pattern})\Z", re.IGNORECASE)
-
-
-# What stands before the folder that holds people's folders.
-_BEFORE_USERS = _ends(
-    rf"[A-Z]:{_SEP}|\\(?:{_STARTED_1}|(?<=%.))|{_UNC}(?:{_SHARES}{_SEP})?|{_POSIX}{_MOUNT}"
-)
-_BEFORE_HOME = _ends(rf"{_UNC}|{_POSIX}(?:(?:export|var|usr|data){_SEP})?")
-_BEFORE_SHARE = _ends(_UNC)
-_USERS_BELOW = re.compile(rf"{_SEP}{_USERS}{_SEP}", re.IGNORECASE)
+_BEFORE_USERS, _BEFORE_HOME, _BEFORE_SHARE = map(_ends, ("before_users", "before_home", "unc"))
+_USERS_BELOW = re.compile(_spelled_out("(?P>sep)(?P>homes)(?P>sep)"), re.IGNORECASE)
 
 
 def _is_below_people(match: re.Match[str], *, whole: bool = False) -> bool:
@@ -262,19 +248,8 @@ def _last_folders(path: str) -> int:
     return start
 
 
-_PEOPLE = rf"(?P<_anchor>{_SHARES}){_SEP}"
-_CHARACTER = r"(?:[^\s\x00-\x1f\\/<>:\"|?*;']|'(?=\w))"
-_NEXT_WORD = rf"(?<![,)\]}}])[ ](?=[\w(]|&[ ]){_CHARACTER}{{1,255}}"
-_BARE = (
-    r"(?:(?![,()\[\]{}`#\uff0c\u3002\u3001\uff1b\uff1a\u201c\u201d\u2018\u2019\u300d\u300f\uff09])"
-    rf"{_CHARACTER}){{1,255}}(?<!\.)"
-)
-_CLOSED = r"(?=[\\/\"`;|>]|'(?!\w))"
-# Where a known name ends: no letter, digit or combining mark goes on, no ".name".
 _NEVER = r"(?!)"
 _FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
-_NAME_END = r"(?![\w~$@+=\u0300-\u036f-])(?!\.\w)"
-_PATHS = ("users", "documents", "docume~", "home", "profile", "userdata")
 
 
 def _any_of(names: Iterable[str]) -> str:
@@ -300,117 +275,25 @@ def _spellings(name: str) -> str:
     return re.escape(name).replace(r"\ ", "[ +]")
 
 
-def people(
-    known: Sequence[str], alone: Sequence[str], hosts: Sequence[str], domains: Sequence[str]
-) -> tuple[RedactionRule, ...]:
-    """The places of people's names.
-
-    Args:
-        known: names of people.
-        alone: those that are no ordinary words, and mean the person everywhere.
-    """
-    users, telling = _any_of(known), _any_of(alone)
-    servers, own = _any_of(hosts), _any_of([*hosts, *domains])
-    word = r"[^\s\x00-\x1f\\/<>:\"|?*;',)]{1,255}"
-    no_package = r"(?<!-packages[\\/])(?<!import )(?<!from )(?<! -m )(?<!module named ['\"])"
-    return (
-        # a text that is nothing but somebody's folder: the name goes to the end, blanks and all
-        RedactionRule(
-            pattern=rf"{_PEOPLE}(?!(?:{users}){_NAME_END})"
-            rf"(?P<user>{_CHARACTER}{{1,255}}(?:{_NEXT_WORD}){{0,2}})\Z",
-            gates=_PATHS,
-            accepts="nothing but the folder of a person",
-            whole=True,
-        ),
-        # a name may hold blanks where a separator or quote closes it, or where it is known
-        RedactionRule(
-            pattern=rf"{_PEOPLE}(?P<user>{_CHARACTER}{{1,255}}(?:{_NEXT_WORD}){{0,4}}{_CLOSED}"
-            rf"|(?:{users}){_NAME_END}|{_BARE})",
-            gates=_PATHS,
-            accepts="folder of a person",
-        ),
-        # Inductor's default cache; case matters, since TORCHINDUCTOR_CACHE_DIR is no folder
-        RedactionRule(
-            pattern=rf"(?<![\w-])torchinductor_(?P<user>(?:{users}){_NAME_END}"
-            rf"|(?<=[\\/](?-i:torchinductor_)){word}(?:(?: {word}){{1,3}}(?=[\\/\"]))?)",
-            gates=("torchinductor_",),
-        ),
-        RedactionRule(
-            pattern=rf"(?:(?<=[\\/])|(?<![^\s\"'`(\[,;=:|>@])){no_package}(?P<user>{telling})"
-            r"(?![\w~$+=\u0300-\u036f-])(?!\.\w)",
-            gates=_gates(alone),
-        ),
-        RedactionRule(
-            pattern=rf"(?<![\w-])(?:{own})\\{{1,2}}(?P<user>{users}){_NAME_END}",
-            gates=_gates([*hosts, *domains]),
-        ),
-        RedactionRule(
-            pattern=rf"(?<![\w.-])(?P<user>{users}|[\w.+-]{{1,64}})@(?=(?:{servers})(?![\w-]))",
-            gates=("@",),
-        ),
-    )
-
-
 def home(folder: str) -> RedactionRule:
     """A home folder wherever it lies ("D:\\Profiles\\alex"), also by its 8.3 name."""
     *parts, name = [part for part in re.split(r"[\\/]+", folder) if part]
     drive = bool(parts) and parts[0].endswith(":")
-    head = "" if drive else rf"(?<![\w.%)>\]-]){_SEP}{{1,2}}"
-    head += "".join(rf"{_spellings(part)}{_SEP}" for part in parts)
+    head = "" if drive else r"(?<![\w.%)>\]-])(?P>sep){1,2}"
+    head += "".join(rf"{_spellings(part)}(?P>sep)" for part in parts)
     short = rf"{re.escape(name[:2])}[^\s\\/~]{{0,4}}~\d{{1,4}}(?:\.\w{{0,3}})?"
     return RedactionRule(
-        pattern=rf"{head}(?P<user>{_spellings(name)}|{short}){_NAME_END}",
+        pattern=rf"{head}(?P<user>{_spellings(name)}|{short})(?P>name_end)",
         gates=_gates(parts[-1:]) if parts else (),
     )
 
 
-# -- servers, domains, companies
-
-SERVERS = (
-    RedactionRule(
-        pattern=rf"\\\\{_STARTED}(?!\\)(?:[?.]\\UNC\\(?!\\))?(?P<host>[\w-][\w.-]{{0,80}})"
-        r"(?=\\(?!\\)[^\s\\/:*?\"'<>|])",
-        gates=("\\\\",),
-        accepts="no ordinary server",
-    ),
-    RedactionRule(
-        pattern=rf"//(?:(?<=file://)|{_STARTED}"
-        r"(?![\w-]{1,60}\.(?!local|lan|corp|intern|intra|home)))"
-        r"(?P<host>[\w-][\w.-]{0,80})(?=/[^\s\\/:*?\"'<>|])",
-        gates=("//",),
-        accepts="no ordinary server",
-    ),
-)
-
-
-def places(
-    hosts: Sequence[str], domains: Sequence[str], companies: Sequence[str]
-) -> tuple[RedactionRule, ...]:
-    """Machines, domains and companies by their known names, wherever they stand."""
-    domain = _any_of(domains)
-
-    return (
-        RedactionRule(
-            pattern=rf"(?<![\w+-])(?:(?P<host>{_any_of(hosts)})|(?P<domain>{domain}))(?![\w-])"
-            rf"(?P<_dotted>(?=\.(?:{domain})(?![\w-])))?",
-            gates=_gates([*hosts, *domains]),
-            accepts="no ordinary word",
-        ),
-        RedactionRule(
-            pattern=rf"(?<![\w-])(?P<organisation>{_any_of(companies)})(?![\w-])",
-            gates=_gates(companies),
-        ),
-    )
-
-
 ACCOUNT_VARIABLES = {n: kind for kind, names in TABLE.account_variables.items() for n in names}
-_ACCOUNT_NAME = r"(?:[^\s\"'<>\\;%$=]|'(?=\w)){1,255}"
-_ACCOUNT_IS = r"(?:=|[\"'][ ]{0,3}[:=][ ]{0,3}[\"']|[ ]{0,3}=[ ]{0,3}[\"'])"
 # LOGONSERVER starts like a share
 ACCOUNTS = tuple(
     RedactionRule(
-        pattern=rf"(?<![A-Za-z0-9_])(?:{'|'.join(names)}){_ACCOUNT_IS}(?:\\{{2}})?"
-        rf"(?P<{kind}>{_ACCOUNT_NAME}(?:(?: {_ACCOUNT_NAME}){{1,3}}(?=[\r\n\"']|\Z))?)",
+        pattern=rf"(?<![A-Za-z0-9_])(?:{'|'.join(names)})(?P>account_is)(?:\\{{2}})?"
+        rf"(?P<{kind}>(?P>account_name)(?:(?: (?P>account_name)){{1,3}}(?=[\r\n\"']|\Z))?)",
         gates=tuple(name.lower() for name in names),
         exact=True,
     )

@@ -52,7 +52,7 @@ backslashes, plain quotes. Its groups that bear the name of a placeholder fill t
 An anchor is case-sensitive, begins where a word begins and is found through its rarest word, so
 there should be a rare one: an error number, an identifier, a file name.
 
-general.toml holds the placeholders, the questions that supply their values, and the advice for cards
+general.toml holds the placeholders, the questions that supply their values, and advice for cards
 of other makers. marks.toml holds `[marks.NAME]`, patterns that several signatures share, and
 `[words]`, pieces of regular expressions, such as Windows' word for "module" in ten languages:
 `(?P>NAME)` in a `line` stands for one, also in another word.
