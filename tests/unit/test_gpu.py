@@ -12,19 +12,11 @@ from pathlib import Path
 import pytest
 from hosts import fake_host
 from pace import PATIENCE
-from pe_files import pe_file
-from pe_version import versioned
 from trees import plant, write
 
 from tritonwin.facts import gpu as gpu_module
 from tritonwin.facts.amd import chips, served
-from tritonwin.facts.gpu import (
-    display_adapters,
-    nvidia_libraries,
-    nvidia_version,
-    parse_smi,
-    read_gpus,
-)
+from tritonwin.facts.gpu import display_adapters, nvidia_version, read_gpus
 from tritonwin.facts.records import Driver, Gpu
 from tritonwin.system.host import Host
 from tritonwin.system.process import Completed
@@ -134,8 +126,8 @@ def test_zluda_is_amd(drivers: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="names of Linux' libraries")
 def test_no_driver_on_linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = gpu_module.Libraries(nvml="libabsent-ml.so.9", cuda="libabsent.so.9", smi=None)
-    monkeypatch.setattr(gpu_module, "nvidia_libraries", lambda host: absent)
+    absent = ("libabsent-ml.so.9", "libabsent.so.9", None)
+    monkeypatch.setattr(gpu_module, "_nvidia_files", lambda host: absent)
     gpus, found = asked(tmp_path)
     assert gpus == ()
     assert found[0].error is not None
@@ -247,64 +239,33 @@ def test_the_table_of_chips() -> None:
     assert served("gfx1151") == ("gfx1151",)
 
 
-def test_places_on_windows(tmp_path: Path) -> None:
-    env = {"SystemRoot": str(tmp_path / "W"), "ProgramFiles": str(tmp_path / "PF")}
-    nvsmi = "PF/NVIDIA Corporation/NVSMI"
-    plant(tmp_path, f"{nvsmi}/nvml.dll", f"{nvsmi}/nvidia-smi.exe", "W/System32/nvcuda.dll")
-    found = nvidia_libraries(fake_host(tmp_path, env))
-    assert found.nvml == str(tmp_path / nvsmi / "nvml.dll")
-    assert found.cuda == str(tmp_path / "W/System32/nvcuda.dll")
-    assert found.smi == tmp_path / nvsmi / "nvidia-smi.exe"
-    plant(tmp_path, "W/System32/nvml.dll")
-    newer = nvidia_libraries(fake_host(tmp_path, env))
-    assert newer.nvml == str(tmp_path / "W/System32/nvml.dll")
-
-
 def test_nvml_alone_runs_no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(tmp_path, "System32/nvml.dll")
-    good = Driver(vendor="nvidia", source="nvml", version="581.57", cuda="13.0")
-    monkeypatch.setattr(gpu_module, "_ask_libraries", lambda *_: ((), good))
+    good = {"source": "nvml", "version": "581.57", "cuda": "13.0", "error": None, "gpus": []}
+    monkeypatch.setattr(gpu_module, "_child", lambda *_: (good, ""))
     _, (driver,) = read_gpus(fake_host(tmp_path, {"SystemRoot": str(tmp_path)}))
     assert (driver.version, driver.error) == ("581.57", "nvcuda.dll was not found in System32")
 
 
-def test_the_drivers_version_from_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, {"System32/nvcuda.dll": versioned(pe_file(), "32.0.15.7688")})
-    silent = Driver(vendor="nvidia", source="nvcuda", cuda="12.9")
-    monkeypatch.setattr(gpu_module, "_ask_libraries", lambda *_: ((), silent))
-    _, (driver,) = read_gpus(fake_host(tmp_path, {"SystemRoot": str(tmp_path)}))
-    assert (driver.version, driver.cuda) == ("576.88", "12.9")
-
-
 @pytest.mark.skipif(os.name == "nt", reason="stands in for nvidia-smi by a shell script")
-def test_nvidia_smi_is_the_last_resort(drivers: Path, tmp_path: Path) -> None:
-    smi = write(
-        tmp_path,
-        {
-            "bin/nvidia-smi": "#!/bin/sh\n"
-            'test "$1" = --query-gpu=name,compute_cap,driver_version,memory.total || exit 1\n'
-            "echo 'NVIDIA GeForce RTX 3060, 8.6, 576.88, 12288 MiB'\n"
-        },
-    )
-    (smi / "bin/nvidia-smi").chmod(0o755)
-    (gpu,), (driver,) = asked(drivers, FAKE_NVML="9", FAKE_CUDA="999", PATH=str(smi / "bin"))
-    assert (gpu.compute_capability, gpu.memory_bytes) == ("8.6", 12 << 30)
-    assert (driver.version, driver.error) == ("576.88", None)
-
-
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "card", "version"),
     [
-        ("A, 8.9, 581.57, 24564 MiB\nB, 7.5, 581.57, 4096 MiB\n", ["8.9", "7.5"]),
-        ("A, [N/A], 581.57, [N/A]\r\n", [None]),
-        ("NVIDIA-SMI has failed because it couldn't communicate with the driver.", None),
-        ("No devices were found", None),
-        ("", None),
+        ("NVIDIA GeForce RTX 3060, 8.6, 576.88, 12288 MiB", ("8.6", 12 << 30), "576.88"),
+        ("A, [N/A], 581.57, [N/A]", (None, None), "581.57"),
+        ("No devices were found", None, None),
     ],
 )
-def test_smi_rows(text: str, expected: list[str | None] | None) -> None:
-    found = parse_smi(text, "nvidia-smi")
-    assert (found and [g.compute_capability for g in found[0]]) == expected
+def test_nvidia_smi_is_the_last_resort(
+    drivers: Path, tmp_path: Path, text: str, card: tuple[object, object], version: str | None
+) -> None:
+    query = "--query-gpu=name,compute_cap,driver_version,memory.total"
+    script = f"#!/bin/sh\ntest \"$1\" = {query} || exit 1\necho '{text}'\n"
+    smi = write(tmp_path, {"bin/nvidia-smi": script})
+    (smi / "bin/nvidia-smi").chmod(0o755)
+    gpus, (driver,) = asked(drivers, FAKE_NVML="9", FAKE_CUDA="999", PATH=str(smi / "bin"))
+    assert [(g.compute_capability, g.memory_bytes) for g in gpus] == ([card] if card else [])
+    assert driver.version == version
 
 
 @pytest.mark.parametrize(

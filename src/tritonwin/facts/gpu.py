@@ -7,15 +7,14 @@ import re
 import secrets
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from tritonwin.facts.amd import Chip, chip_of_device
-from tritonwin.facts.dlls.pe import read_pe
+from tritonwin.facts.amd import chip_of_device
 from tritonwin.facts.records import Driver, Gpu
-from tritonwin.system.files import as_text, first_file, is_file, paths_in
+from tritonwin.system.files import as_text, first_file, paths_in
 from tritonwin.system.host import Host
 from tritonwin.system.process import parse_answer, run
 
@@ -25,13 +24,6 @@ Vendor = Literal["nvidia", "amd", "intel"]
 _DISPLAY = r"HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e968-e325-11ce-bfc1-08002be10318}"
 _DRM = Path("/sys/class/drm")
 _VENDORS: dict[str, Vendor] = {"10DE": "nvidia", "1002": "amd", "8086": "intel"}
-_NAMES: tuple[tuple[str, Vendor], ...] = (
-    ("nvidia", "nvidia"),
-    ("advanced micro devices", "amd"),
-    ("amd", "amd"),
-    ("intel", "intel"),
-)
-
 
 Adapter = tuple[Gpu, Driver]  # the driver's version is in the system's own counting: "32.0.15.8157"
 
@@ -54,29 +46,22 @@ def _from_registry(host: Host) -> Iterator[Adapter]:
     for number in host.registry.subkeys(_DISPLAY):
         key = f"{_DISPLAY}\\{number}"
         values = host.registry.values(key)
-        texts = {name: value for name, value in values.items() if isinstance(value, str)}
-        name, memory = texts.get("DriverDesc"), values.get("HardwareInformation.qwMemorySize")
-        code = re.search(r"VEN_(\w{4})&DEV_(\w{4})", texts.get("MatchingDeviceId", "").upper())
-        maker = texts.get("ProviderName", "").lower()
-        by_name = (vendor for start, vendor in _NAMES if maker.startswith(start))
-        vendor = _VENDORS.get(code[1]) if code else next(by_name, None)
-        if vendor is not None and name is not None:
-            chip = chip_of_device(code[2]) if code and vendor == "amd" else None
-            version = texts.get("DriverVersion")
-            yield _adapter(vendor, name, f"registry {key}", memory, version, chip)
+        code = re.search(r"VEN_(\w{4})&DEV_(\w{4})", str(values.get("MatchingDeviceId")).upper())
+        name, version = (values.get(n) for n in ("DriverDesc", "DriverVersion"))
+        if code and isinstance(name, str):
+            memory = values.get("HardwareInformation.qwMemorySize")
+            version = version if isinstance(version, str) else None
+            yield from _adapter(code[1], code[2], name, f"registry {key}", memory, version)
 
 
 def _from_drm(drm: Path) -> Iterator[Adapter]:
     for card in paths_in(drm, "card*"):
-        vendor = _VENDORS.get(_line(card / "device" / "vendor").removeprefix("0x").upper())
-        # card0-HDMI-A-1 is a connector
-        if vendor is not None and re.fullmatch(r"card\d+", card.name):
-            number = _line(card / "device" / "device").lower()
-            chip = chip_of_device(number.removeprefix("0x")) if vendor == "amd" else None
-            memory = _line(card / "device" / "mem_info_vram_total")
-            name = _line(card / "device" / "product_name") or f"{vendor} device {number}"
+        if re.fullmatch(r"card\d+", card.name):  # card0-HDMI-A-1 is a connector
+            device = card / "device"
+            maker, number = (_line(device / n).removeprefix("0x") for n in ("vendor", "device"))
+            memory = _line(device / "mem_info_vram_total")
             size = int(memory) if memory.isdecimal() else None
-            yield _adapter(vendor, name, str(card), size, chip=chip)
+            yield from _adapter(maker, number, _line(device / "product_name"), str(card), size)
 
 
 def _line(path: Path) -> str:
@@ -86,41 +71,32 @@ def _line(path: Path) -> str:
 
 
 def _adapter(
-    vendor: Vendor,
-    name: str,
-    source: str,
-    memory: object,
-    version: str | None = None,
-    chip: Chip | None = None,
-) -> Adapter:
+    maker: str, number: str, name: str, source: str, memory: object, version: str | None = None
+) -> Iterator[Adapter]:
+    """The adapter of these PCI ids, of a vendor that matters."""
+    vendor = _VENDORS.get(maker.upper())
+    if vendor is None:
+        return
+    chip = chip_of_device(number) if vendor == "amd" else None
     gpu = Gpu(
         index=0,
         vendor=vendor,
-        name=name,
+        name=name or f"{vendor} device 0x{number.lower()}",
         source=source,
         architecture=chip.name if chip else None,
         integrated=chip.integrated if chip else None,
         memory_bytes=memory if isinstance(memory, int) else None,
     )
-    return gpu, Driver(vendor=vendor, source=source, version=version)
+    yield gpu, Driver(vendor=vendor, source=source, version=version)
 
 
-_SMI_FIELDS = "name,compute_cap,driver_version,memory.total"
+_SMI_FIELDS = ("name", "compute_cap", "driver_version", "memory.total")
 # ZLUDA, which runs CUDA programs on AMD's GPUs, adds this to the names of the devices.
 _ZLUDA = "[ZLUDA]"
 # of AMD's driver, the newest first; ROCm's wheels bring one of their own
 HIP_LIBRARIES = ("amdhip64_7.dll", "amdhip64_6.dll")
 
 Answer = tuple[tuple[Gpu, ...], Driver]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Libraries:
-    """Libraries to load and a program to start; None where it is not there."""
-
-    nvml: str | None
-    cuda: str | None
-    smi: Path | None
 
 
 def read_gpus(host: Host, timeout: float = 10) -> tuple[tuple[Gpu, ...], tuple[Driver, ...]]:
@@ -167,56 +143,38 @@ def _with_hip(
     return found, replace(driver, hip=answer.get("hip"), error=answer["error"])
 
 
-def nvidia_libraries(host: Host) -> Libraries:
-    """NVIDIA's libraries in the places where the driver's installer puts them."""
-    if not host.windows:
-        smi = next(iter(host.executables("nvidia-smi")), None)
-        return Libraries(nvml="libnvidia-ml.so.1", cuda="libcuda.so.1", smi=smi)
-    system32 = host.system32()
-    folders = [f / "NVIDIA Corporation" / "NVSMI" for f in host.program_files()]
-    cuda = None
-    if system32 is not None:
-        folders.insert(0, system32)
-        cuda = first_file(system32, ("nvcuda.dll",))
-    nvml, smi = (
-        next((p for f in folders if is_file(p := f / name)), None)
-        for name in ("nvml.dll", "nvidia-smi.exe")
-    )
-    return Libraries(nvml=as_text(nvml), cuda=as_text(cuda), smi=smi)
-
-
 def _nvidia(host: Host, timeout: float) -> Answer:
-    libraries = nvidia_libraries(host)
-    if libraries.nvml is None and libraries.cuda is None and libraries.smi is None:
-        return (), Driver(vendor="nvidia", source="System32", error="nvcuda.dll was not found")
-    gpus, driver = _ask_libraries(libraries, host, timeout)
-    if driver.error is not None and not gpus and libraries.smi is not None:
-        asked = _ask_smi(libraries.smi, host, timeout)
-        gpus, driver = asked if asked is not None else (gpus, driver)
-    if host.windows and libraries.cuda is None:
+    """NVML and CUDA in one child; CUDA alone in a second one when NVML ends the first."""
+    nvml, cuda, smi = _nvidia_files(host)
+    gpus: tuple[Gpu, ...] = ()
+    driver = Driver(vendor="nvidia", source="System32", error="nvcuda.dll was not found")
+    for paths in ((nvml, cuda), (None, cuda)) if nvml and cuda else ((nvml, cuda),):
+        source = paths[0] or paths[1]
+        if source is None:
+            break
+        answer, error = _child((paths[0] or "-", paths[1] or "-", "-"), host, timeout)
+        gpus, driver = (), Driver(vendor="nvidia", source=source, error=error)
+        if answer is not None:
+            gpus, driver = _answer(answer)
+        if answer is not None or not error.startswith("crashed"):
+            break
+    if driver.error is not None and not gpus and smi is not None:
+        gpus, driver = _ask_smi(smi, host, timeout) or (gpus, driver)
+    if host.windows and nvml and cuda is None:
         # NVML alone does not run a kernel
         driver = replace(driver, error="nvcuda.dll was not found in System32")
-    elif driver.version is None and libraries.cuda is not None and host.windows:
-        image = read_pe(libraries.cuda, version=True)
-        driver = replace(driver, version=nvidia_version(image.file_version if image else None))
     return gpus, driver
 
 
-def _ask_libraries(libraries: Libraries, host: Host, timeout: float) -> Answer:
-    """NVML and CUDA in one child; CUDA alone in a second one when NVML ends the first."""
-    asked = [libraries]
-    if libraries.nvml and libraries.cuda:
-        asked.append(replace(libraries, nvml=None))
-    for attempt in asked:
-        source = attempt.nvml or attempt.cuda or "driver libraries"
-        paths = (attempt.nvml or "-", attempt.cuda or "-", "-")
-        answer, error = _child(paths, host, timeout)
-        if answer is not None:
-            return _answer(answer)
-        failed = Driver(vendor="nvidia", source=source, error=error)
-        if not error.startswith("crashed"):
-            break
-    return (), failed
+def _nvidia_files(host: Host) -> tuple[str | None, str | None, Path | None]:
+    """NVML, CUDA's driver and `nvidia-smi`."""
+    if not host.windows:
+        smi = next(iter(host.executables("nvidia-smi")), None)
+        return "libnvidia-ml.so.1", "libcuda.so.1", smi
+    folder = host.system32()
+    names = ("nvml.dll", "nvcuda.dll", "nvidia-smi.exe")
+    nvml, cuda, smi = (first_file(folder, (name,)) if folder else None for name in names)
+    return as_text(nvml), as_text(cuda), smi
 
 
 def _child(paths: tuple[str, ...], host: Host, timeout: float) -> tuple[dict[str, Any] | None, str]:
@@ -249,33 +207,25 @@ def _answer(answer: dict[str, Any]) -> Answer:
 
 def _ask_smi(smi: Path, host: Host, timeout: float) -> Answer | None:
     """None where `nvidia-smi` says nothing of use. Its header is not read: it changes."""
+    query = (f"--query-gpu={','.join(_SMI_FIELDS)}", "--format=csv,noheader")
     try:
-        done = run(
-            smi,
-            (f"--query-gpu={_SMI_FIELDS}", "--format=csv,noheader"),
-            timeout=timeout,
-            env=dict(host.env.data),
-        )
+        done = run(smi, query, timeout=timeout, env=dict(host.env.data))
     except OSError:
         return None
-    return None if done.code else parse_smi(done.out.decode("utf-8", "replace"), str(smi))
-
-
-def parse_smi(text: str, source: str) -> Answer | None:
-    """Rows of `nvidia-smi --query-gpu=name,compute_cap,driver_version,memory.total`."""
-    rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines()]
-    rows = [row for row in rows if len(row) == len(_SMI_FIELDS.split(","))]
-    if not rows:
+    lines = done.out.decode("utf-8", "replace").splitlines()
+    rows = [[cell.strip() for cell in line.split(",")] for line in lines]
+    rows = [row for row in rows if len(row) == len(_SMI_FIELDS)]
+    if done.code or not rows:
         return None
     gpus = tuple(
         Gpu(
             index=index,
             vendor="nvidia",
             name=name,
-            source=source,
+            source=str(smi),
             compute_capability=capability if capability[:1].isdecimal() else None,
             memory_bytes=int(size[1]) << 20 if (size := re.match(r"(\d+) MiB", memory)) else None,
         )
         for index, (name, capability, _, memory) in enumerate(rows)
     )
-    return gpus, Driver(vendor="nvidia", source=source, version=rows[0][2])
+    return gpus, Driver(vendor="nvidia", source=str(smi), version=rows[0][2])
