@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -190,24 +189,13 @@ def test_linux_triton_uses_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "version"),
     [
-        pytest.param(
-            {
-                "version.json": json.dumps({"cuda": {"version": "12.8.0"}}),
-                "include/cuda.h": "#define CUDA_VERSION 12040\n",
-            },
-            "12.8",
-            id="version.json-first",
-        ),
         pytest.param({"include/cuda.h": "#define CUDA_VERSION 13000\n"}, "13.0", id="header"),
         pytest.param({"include/cuda.h": "#define CUDA_VERSION 11080\n"}, "11.8", id="header-11"),
         pytest.param(
-            {"version.json": "{", "bin/ptxas.exe": b"\0\1release 12.9, V12.9.86\n\0"},
+            {"bin/ptxas.exe": b"\0\1release 12.9, V12.9.86\n\0"},
             "12.9",
             id="banner",
         ),
-        pytest.param({"version.json": '{"cuda": []}'}, None, id="wrong-shape"),
-        pytest.param({"version.json": '{"cuda": {"version": 12}}'}, None, id="wrong-type"),
-        pytest.param({"version.json": "[" * 200_000}, None, id="hostile-json"),
         pytest.param({"bin/nvcc.exe": b"", "include/cuda.h": b"\xff\xfe\0"}, None, id="garbage"),
     ],
 )
@@ -218,7 +206,7 @@ def test_version(tmp_path: Path, files: Mapping[str, str | bytes], version: str 
 
 
 def test_folders_in_place_of_files(tmp_path: Path) -> None:
-    for name in (*SYSTEM, "version.json"):
+    for name in SYSTEM:
         (tmp_path / "cuda" / name).mkdir(parents=True)
     (toolkit,) = find(tmp_path, {"CUDA_PATH": str(tmp_path / "cuda")})
     assert toolkit.missing == parts().cuda.kernel + parts().cuda.build
@@ -244,7 +232,6 @@ def test_newest_host_msvc(tmp_path: Path, text: str, expected: str | None) -> No
 def test_readers_never_raise(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any"
     path.write_bytes(content)
-    assert cuda.json_version(path) is None or b"cuda" in content
     assert cuda.header_version(path) is None or b"CUDA_VERSION" in content
     assert cuda.banner_version(path) is None or b"release" in content
     assert cuda.newest_host_msvc(path) is None or b"_MSC_VER" in content

@@ -181,10 +181,6 @@ def test_kind_by_place(tmp_path: Path, where: str, env: dict[str, str], kind: st
 def test_every_place(tmp_path: Path) -> None:
     base = install(tmp_path / "Programs/Python312")
     places = {
-        "AppData/Local/Programs/Python/Python311": "installation",
-        "AppData/Local/Python/pythoncore-3.14-64": "installation",
-        "Program Files/Python310": "installation",
-        "Python39": "installation",
         ".pyenv/pyenv-win/versions/3.11.9": "pyenv",
         "AppData/Roaming/uv/python/cpython-3.13.2-windows-x86_64-none": "uv",
         "miniconda3": "conda",
@@ -200,8 +196,6 @@ def test_every_place(tmp_path: Path) -> None:
     env = {
         "LOCALAPPDATA": str(tmp_path / "AppData/Local"),
         "APPDATA": str(tmp_path / "AppData/Roaming"),
-        "ProgramFiles": str(tmp_path / "Program Files"),
-        "SystemDrive": str(tmp_path),
         "VIRTUAL_ENV": str(tmp_path / "activated"),
     }
     cwd = plant(tmp_path / "a/b/work", "x")

@@ -107,30 +107,22 @@ def test_visual_studio_without_cpp_tools(tmp_path: Path) -> None:
 
 
 @needs_shebang
-@pytest.mark.parametrize(
-    ("script", "trouble"),
-    [
-        ("exit 3", "exit 3"),
-        ("echo 'not json'", "unreadable output"),
-        ("echo '{}'", "unreadable output"),
-        ("exec sleep 600", "time limit"),
-    ],
-)
+@pytest.mark.parametrize("script", ["exit 3", "echo 'not json'", "echo '{}'", "exec sleep 600"])
 def test_without_an_answer_the_folders_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, trouble: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
-    monkeypatch.setattr(msvc, "_TIMEOUT", 0.5 if trouble == "time limit" else PATIENCE)
+    monkeypatch.setattr(msvc, "_TIMEOUT", 0.5 if "sleep" in script else PATIENCE)
     say(tmp_path, script)
     toolset(tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools", "14.44.35207")
     (found,) = find(tmp_path)
     assert (found.product, found.chosen) == ("Visual Studio 2022 BuildTools", True)
-    assert found.source == f"Program Files (vswhere: {trouble})"
+    assert found.source == "Program Files"
 
 
 def test_a_vswhere_that_cannot_start(tmp_path: Path) -> None:
     write(tmp_path / "pf86/Microsoft Visual Studio/Installer", {"vswhere.exe": b"\0not a program"})
     toolset(tmp_path / "pf/Microsoft Visual Studio/2022/Community", "14.44.35207")
-    assert find(tmp_path)[0].source.startswith("Program Files (vswhere: ")
+    assert find(tmp_path)[0].source == "Program Files"
 
 
 def test_instances_side_by_side_in_program_files(tmp_path: Path) -> None:
@@ -201,13 +193,6 @@ def test_prompt_of_a_toolset_that_was_removed(tmp_path: Path) -> None:
     assert second.chosen
 
 
-def test_variable_that_triton_does_not_read(tmp_path: Path) -> None:
-    folder = toolset(tmp_path / "elsewhere", "14.44.35207")
-    (found,) = find(tmp_path, {"VCToolsInstallDir": f"{folder}/"})
-    assert (found.version, found.chosen) == ("14.44.35207", False)
-    assert found.instance == str(tmp_path / "elsewhere")
-
-
 def test_toolset_by_path(tmp_path: Path) -> None:
     folder = toolset(tmp_path / "elsewhere", "14.44.35207")
     (found,) = find(tmp_path, {"PATH": f"{tmp_path};{folder / 'bin/Hostx64/x64'}"})
@@ -261,7 +246,7 @@ def test_json_nested_too_deeply_is_refused() -> None:
 
 
 @pytest.mark.parametrize("below", ["", "Tools/MSVC", "Tools/MSVC/x", "a/Tools/MSVC/x", "MSVC/x/y"])
-@pytest.mark.parametrize("name", ["PATH", "VCINSTALLDIR", "VCToolsInstallDir"])
+@pytest.mark.parametrize("name", ["PATH", "VCINSTALLDIR"])
 def test_folders_right_below_a_drive(tmp_path: Path, name: str, below: str) -> None:
     folder = f"{tmp_path.anchor}{below}"
     host = fake_host(tmp_path, {name: folder, "VCToolsVersion": "14.44"})

@@ -101,13 +101,6 @@ def test_prompt_that_names_a_version_not_there(tmp_path: Path) -> None:
     assert len(found[0].missing) == len(parts().sdk.every)
 
 
-@pytest.mark.parametrize("version", [{}, {"WindowsSDKVersion": "\\"}])
-def test_prompt_without_a_version(tmp_path: Path, version: Mapping[str, str]) -> None:
-    sdk(tmp_path / "kits", "10.0.19041.0")
-    (found,) = find(tmp_path, {"WindowsSdkDir": str(tmp_path / "kits"), **version})
-    assert (found.source, found.chosen) == ("variable WindowsSdkDir", False)
-
-
 def test_a_file_in_place_of_the_include_folder(tmp_path: Path) -> None:
     plant(tmp_path / "pf86/Windows Kits/10", "Include")
     assert find(tmp_path) == []

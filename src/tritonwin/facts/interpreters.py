@@ -134,28 +134,21 @@ def _activated(host: Host) -> Iterator[tuple[Literal["VIRTUAL_ENV", "CONDA_PREFI
 
 
 def _installed(host: Host) -> Iterator[tuple[str, Path]]:
-    """The folders of python.org's installers, without asking the registry, and of managers."""
+    """The folders of managers; installers are in the registry."""
     env, pyenv = host.env, host.home / ".pyenv"
-    drive = env.folder("SystemDrive")
-    python, every = "Python3*", "*"
     rows = (
-        ("installation", env.folder("LOCALAPPDATA", "Programs/Python"), python),
-        # the Python install manager
-        ("installation", env.folder("LOCALAPPDATA", "Python"), "pythoncore-3*"),
-        *(("installation", folder, python) for folder in host.program_files()),
-        ("installation", Path(f"{drive}{os.sep}") if drive else None, python),
-        ("pyenv", env.folder("PYENV_ROOT", "versions"), every),
-        ("pyenv", env.folder("PYENV", "versions"), every),
-        ("pyenv", pyenv / ("pyenv-win/versions" if host.windows else "versions"), every),
-        *(("uv", folder, every) for folder in uv_folders(host)),
-        ("poetry", env.folder("POETRY_VIRTUALENVS_PATH"), every),
-        ("poetry", env.folder("POETRY_CACHE_DIR", "virtualenvs"), every),
-        ("poetry", env.folder("LOCALAPPDATA", "pypoetry/Cache/virtualenvs"), every),
-        ("poetry", host.home / ".cache" / "pypoetry" / "virtualenvs", every),
+        ("pyenv", env.folder("PYENV_ROOT", "versions")),
+        ("pyenv", env.folder("PYENV", "versions")),
+        ("pyenv", pyenv / ("pyenv-win/versions" if host.windows else "versions")),
+        *(("uv", folder) for folder in uv_folders(host)),
+        ("poetry", env.folder("POETRY_VIRTUALENVS_PATH")),
+        ("poetry", env.folder("POETRY_CACHE_DIR", "virtualenvs")),
+        ("poetry", env.folder("LOCALAPPDATA", "pypoetry/Cache/virtualenvs")),
+        ("poetry", host.home / ".cache" / "pypoetry" / "virtualenvs"),
     )
-    for source, parent, pattern in rows:
+    for source, parent in rows:
         if parent is not None:
-            yield from ((source, folder) for folder in _matching(parent, pattern))
+            yield from ((source, folder) for folder in _matching(parent))
 
 
 def _conda(host: Host) -> Iterator[tuple[str, Path]]:
@@ -170,8 +163,8 @@ def _conda(host: Host) -> Iterator[tuple[str, Path]]:
     yield from (("conda", Path(line)) for line in text.splitlines()[:_CHILDREN] if line)
 
 
-def _matching(folder: Path, pattern: str = "*") -> list[Path]:
-    return [path for path in paths_in(folder, pattern) if is_folder(path)][:_CHILDREN]
+def _matching(folder: Path) -> list[Path]:
+    return [path for path in paths_in(folder, "*") if is_folder(path)][:_CHILDREN]
 
 
 def find_interpreters(host: Host) -> tuple[Interpreter, ...]:

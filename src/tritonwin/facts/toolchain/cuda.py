@@ -5,7 +5,6 @@ No program is started to learn its version.
 
 from __future__ import annotations
 
-import json
 import mmap
 import re
 from collections.abc import Iterable, Iterator
@@ -36,16 +35,6 @@ _MSVC_RANGE = re.compile(
     r"[^\n]{0,200}_MSC_VER[ \t]*>=[ \t]*(\d{4})\b",
     re.MULTILINE,
 )
-
-
-def json_version(version_json: Path) -> str | None:
-    """The toolkit's "12.8" from the `version.json` that installers leave (not pip, not conda)."""
-    try:
-        version = json.loads(read_text(version_json) or "")["cuda"]["version"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    found = re.match(r"\d{1,3}\.\d{1,3}", version) if isinstance(version, str) else None
-    return found[0] if found else None
 
 
 def header_version(cuda_h: Path) -> str | None:
@@ -114,7 +103,7 @@ def layout_of(path: Path) -> CudaLayout:
 def describe(place: ToolkitPlace, *, windows: bool) -> CudaToolkit:
     """Read one toolkit. What Triton brings along itself is not expected to build anything.
 
-    `version` is that of version.json, else of cuda.h, else of the programs. Where the parts are
+    `version` is that of cuda.h, else of the programs. Where the parts are
     of different ages (triton-windows 3.8.0.post29 bundles cuda.h 13.1 and ptxas 12.9), what
     ptxas can do is told by `banner_version`.
     """
@@ -126,7 +115,7 @@ def describe(place: ToolkitPlace, *, windows: bool) -> CudaToolkit:
     }
     expected = known.kernel if layout == "bundled" else known.kernel + known.build
     header, host_config = files["cuda.h"], files["crt/host_config.h"]
-    version = json_version(root / "version.json") or (header_version(header) if header else None)
+    version = header_version(header) if header else None
     for program in (files["nvcc"], files["ptxas"]):
         version = version or (banner_version(program) if program else None)
     return CudaToolkit(

@@ -8,10 +8,11 @@ the outcome as JSON.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
@@ -19,7 +20,14 @@ from tritonwin.errors import UserError
 from tritonwin.facts.records import MsvcToolset, WindowsSdk
 from tritonwin.facts.toolchain.parts import in_order, parts
 from tritonwin.system import process
-from tritonwin.system.files import is_file, is_folder, names_in, version_key
+from tritonwin.system.files import (
+    as_text,
+    first_file,
+    is_file,
+    is_folder,
+    names_in,
+    version_key,
+)
 from tritonwin.system.host import Environment, Host, merged, with_folders
 from tritonwin.system.process import parse_answer, run
 from tritonwin.system.scratch import scratch_folder
@@ -42,11 +50,7 @@ class Instance:
     complete: bool = True  # False while an installation is unfinished or has failed
 
 
-@dataclass(frozen=True)
-class _Toolset:
-    folder: Path
-    instance: Instance
-    sought: bool = True  # False: Triton does not take it from here
+_Found = tuple[Path, Instance]  # a toolset's folder, or that of an instance without one
 
 
 def find_msvc(host: Host) -> tuple[MsvcToolset, ...]:
@@ -54,9 +58,9 @@ def find_msvc(host: Host) -> tuple[MsvcToolset, ...]:
 
     That order is: VCINSTALLDIR with VCToolsVersion (an activated prompt; without the latter
     Triton dies of a TypeError, so nothing is taken from it here); the instances of vswhere, the
-    newest first; PATH; Program Files. Within an instance the highest version comes first.
-    VCToolsInstallDir, which Triton does not read, is listed too. An instance without the C++
-    tools has an entry with an empty version and `missing=("VC\\Tools\\MSVC",)`.
+    newest first; PATH; Program Files. Within an instance the highest version comes first. An
+    instance without the C++ tools has an entry with an empty version and
+    `missing=("VC\\Tools\\MSVC",)`.
 
     `chosen` is the first toolset with `Hostx64\\x64\\cl.exe`, `vcruntime.h` and
     `vcruntime.lib`, which is all that Triton asks for; `missing` names more, for what torch and
@@ -65,28 +69,27 @@ def find_msvc(host: Host) -> tuple[MsvcToolset, ...]:
     asked = {_NO_TOOLS, *map(_shown, parts().msvc.asked)}
     return in_order(
         _toolsets(host),
-        lambda found: found.folder,
+        lambda found: found[0],
         _describe,
-        lambda found, toolset: found.sought and asked.isdisjoint(toolset.missing),
+        lambda found, toolset: found[1].complete and asked.isdisjoint(toolset.missing),
     )
 
 
-def _describe(found: _Toolset) -> MsvcToolset:
-    folder, instance = found.folder, found.instance
-    vcvarsall = instance.path / "VC" / "Auxiliary" / "Build" / "vcvarsall.bat"
-    compiler = folder / _CL
-    has_compiler = is_file(compiler)
+def _describe(found: _Found) -> MsvcToolset:
+    folder, instance = found
+    vcvarsall = first_file(instance.path, ("VC/Auxiliary/Build/vcvarsall.bat",))
+    compiler = first_file(folder, (_CL,))
     no_tools = folder == instance.path
     absent = (_shown(part) for part in parts().msvc.every if not is_file(folder / part))
     return MsvcToolset(
         version="" if no_tools else folder.name,
         path=str(folder),
-        compiler=str(compiler) if has_compiler else None,
-        english=is_folder(compiler.parent / "1033") if has_compiler else None,
+        compiler=as_text(compiler),
+        english=is_folder(compiler.parent / "1033") if compiler else None,
         instance=str(instance.path),
         product=instance.product,
         source=instance.source,
-        vcvarsall=str(vcvarsall) if is_file(vcvarsall) else None,
+        vcvarsall=as_text(vcvarsall),
         missing=(_NO_TOOLS,) if no_tools else tuple(absent),
     )
 
@@ -95,30 +98,19 @@ def _shown(part: str) -> str:
     return str(PureWindowsPath(part))
 
 
-def _toolsets(host: Host) -> Iterator[_Toolset]:
+def _toolsets(host: Host) -> Iterator[_Found]:
     version = (host.env.get("VCToolsVersion") or "").strip()
     vc = host.env.folder("VCINSTALLDIR")
     if vc and version:
-        folder = vc / "Tools" / "MSVC" / version
-        yield _Toolset(folder, _instance(vc.parent, "variable VCINSTALLDIR"))
-    tools = host.env.folder("VCToolsInstallDir")
-    if tools:  # ...\VC\Tools\MSVC\14.44.35207, or a folder right below the drive
-        instance = _instance(tools.parent.parent.parent.parent, "variable VCToolsInstallDir")
-        yield _Toolset(tools, instance, sought=False)
-    asked, trouble = _asked(host)
-    yield from _of(sorted(asked, key=lambda i: version_key(i.version), reverse=True))
-    yield from _of(_on_path(host))
-    yield from _of(_in_program_files(host, trouble))
-
-
-def _of(instances: Iterable[Instance]) -> Iterator[_Toolset]:
-    for instance in instances:
+        yield vc / "Tools" / "MSVC" / version, _instance(vc.parent, "variable VCINSTALLDIR")
+    asked = sorted(_asked(host), key=lambda i: version_key(i.version), reverse=True)
+    for instance in (*asked, *_on_path(host), *_in_program_files(host)):
         tools = instance.path / "VC" / "Tools" / "MSVC"
         versions = [name for name in names_in(tools) if version_key(name)]
-        for version in sorted(versions, key=version_key, reverse=True):
-            yield _Toolset(tools / version, instance, sought=instance.complete)
+        for name in sorted(versions, key=version_key, reverse=True):
+            yield tools / name, instance
         if not versions and is_folder(instance.path):
-            yield _Toolset(instance.path, instance)
+            yield instance.path, instance
 
 
 def parse(output: bytes) -> tuple[Instance, ...]:
@@ -146,19 +138,14 @@ def parse(output: bytes) -> tuple[Instance, ...]:
     )
 
 
-def _asked(host: Host) -> tuple[tuple[Instance, ...], str]:
-    """The instances that vswhere knows, and what went wrong with it, if anything did."""
+def _asked(host: Host) -> tuple[Instance, ...]:
+    """The instances that vswhere knows; none where it fails."""
     places = (f / "Microsoft Visual Studio/Installer/vswhere.exe" for f in _program_files(host))
     program = next((p for p in places if p.is_absolute() and is_file(p)), None)
-    if program is None:
-        return (), ""
-    try:
-        done = process.run(program, _ARGUMENTS, timeout=_TIMEOUT)
-        return (parse(done.out), "") if done.code == 0 else ((), done.ending())
-    except OSError as error:
-        return (), error.strerror or "could not be started"
-    except ValueError:
-        return (), "unreadable output"
+    with contextlib.suppress(OSError, ValueError):
+        done = process.run(program, _ARGUMENTS, timeout=_TIMEOUT) if program else None
+        return parse(done.out) if done and done.code == 0 else ()
+    return ()
 
 
 def _on_path(host: Host) -> Iterator[Instance]:
@@ -168,15 +155,14 @@ def _on_path(host: Host) -> Iterator[Instance]:
             yield _instance(msvc.parent.parent.parent, "PATH")
 
 
-def _in_program_files(host: Host, trouble: str) -> Iterator[Instance]:
-    source = f"Program Files (vswhere: {trouble})" if trouble else "Program Files"
+def _in_program_files(host: Host) -> Iterator[Instance]:
     for root in _program_files(host):
         studio = root / "Microsoft Visual Studio"
         for year in sorted(names_in(studio), key=version_key, reverse=True):
             for edition in names_in(studio / year):
                 path = studio / year / edition
                 if "VC" in names_in(path):
-                    yield _instance(path, source)
+                    yield _instance(path, "Program Files")
 
 
 def _program_files(host: Host) -> tuple[Path, ...]:
@@ -214,42 +200,40 @@ def find_windows_sdks(host: Host) -> tuple[WindowsSdk, ...]:
     wrote them.
     """
 
-    def absent(sdk: WindowsSdk, listed: Iterable[str]) -> tuple[str, ...]:
-        files = (part.format(sdk.version) for part in listed)
-        return tuple(_shown(file) for file in files if not is_file(Path(sdk.path, file)))
+    shipped = parts().sdk
+    asked, every = ([_shown(part) for part in p] for p in (shipped.asked, shipped.every))
+
+    def describe(sdk: WindowsSdk) -> WindowsSdk:
+        files = (part.format(sdk.version) for part in every)
+        missing = (f for f in files if not is_file(Path(sdk.path, *f.split("\\"))))
+        return replace(sdk, missing=tuple(missing))
 
     return in_order(
         _sdks(host),
-        lambda found: Path(found[0].path, "Include", found[0].version),
-        lambda found: replace(found[0], missing=absent(found[0], parts().sdk.every)),
-        lambda found, sdk: found[1] and not absent(sdk, parts().sdk.asked),
+        lambda sdk: Path(sdk.path, "Include", sdk.version),
+        describe,
+        lambda _, sdk: not {part.format(sdk.version) for part in asked} & {*sdk.missing},
     )
 
 
-def _sdks(host: Host) -> Iterator[tuple[WindowsSdk, bool]]:
-    """Each with whether Triton takes it from there."""
+def _sdks(host: Host) -> Iterator[WindowsSdk]:
     root = host.env.folder("WindowsSdkDir")
     named = host.env.get("WindowsSDKVersion") or host.env.get("WindowsSDKVer") or ""
     # "10.0.22621.0\"; a prompt without an SDK leaves a lone backslash
     version = named.strip().rstrip("\\/")
     if root and version:
-        sdk = WindowsSdk(version=version, path=str(root), source="variable WindowsSdkDir")
-        yield sdk, True
-    for key, name in _KITS:
-        for view in (32, 64):
-            value = host.registry.value(key, name, view=view)
-            if isinstance(value, str) and value:
-                yield from _versions(Path(value), f"registry {key}")
-    for folder in host.program_files():
-        yield from _versions(folder / "Windows Kits" / "10", "Program Files")
-    if root and not version:  # Triton asks for both variables
-        yield from _versions(root, "variable WindowsSdkDir", sought=False)
-
-
-def _versions(root: Path, source: str, *, sought: bool = True) -> Iterator[tuple[WindowsSdk, bool]]:
-    names = (name for name in names_in(root / "Include") if name.startswith("10."))
-    for name in sorted(names, key=version_key, reverse=True):
-        yield WindowsSdk(version=name, path=str(root), source=source), sought
+        yield WindowsSdk(version=version, path=str(root), source="variable WindowsSdkDir")
+    values = [
+        (host.registry.value(key, name, view=view), f"registry {key}")
+        for key, name in _KITS
+        for view in (32, 64)
+    ]
+    folders = [(str(f / "Windows Kits" / "10"), "Program Files") for f in host.program_files()]
+    for folder, source in (*values, *folders):
+        if isinstance(folder, str) and folder:
+            names = (n for n in names_in(Path(folder, "Include")) if n.startswith("10."))
+            for name in sorted(names, key=version_key, reverse=True):
+                yield WindowsSdk(version=name, path=str(Path(folder)), source=source)
 
 
 _SECONDS = 120
