@@ -11,7 +11,8 @@ from rich.console import Console
 from tritonwin.build.outcome import BuildOutcome, BuildRun, Progress, ProofStep, WheelProof
 from tritonwin.build.plan import GIB
 from tritonwin.output import building, terminal
-from tritonwin.output.building import Follower, duration, progress
+from tritonwin.output.building import duration, progress
+from tritonwin.output.terminal import Meter
 from tritonwin.problems.records import Evidence
 
 HALF = Progress(
@@ -43,9 +44,9 @@ def test_a_line_of_progress() -> None:
 def told(*events: str | Progress, terminal: bool) -> str:
     out = io.StringIO()
     console = Console(file=out, force_terminal=terminal, width=120, color_system=None)
-    with Follower(console) as follower:
+    with Meter(console) as meter:
         for event in events:
-            follower(event)
+            building.follow(meter, event)
     return out.getvalue()
 
 
@@ -58,12 +59,12 @@ def test_a_file_that_takes_long_is_no_silence(monkeypatch: pytest.MonkeyPatch) -
     now = 7.0  # seconds since the machine was started
     monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
     out = io.StringIO()
-    follower = Follower(Console(file=out, width=120, color_system=None))
+    meter = Meter(Console(file=out, width=120, color_system=None))
     said = []
     for at in (7, 36, 66, 67, 120, 127):
         now = at
         before = out.tell()
-        follower(HALF)
+        building.follow(meter, HALF)
         said += [at] if out.tell() > before else []
     assert said == [7, 67, 127]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import io
 import json
@@ -16,7 +15,7 @@ from rich.console import Console
 from wheel_files import make_wheel
 
 from tritonwin.output import terminal
-from tritonwin.output.changes import ProgressPrinter
+from tritonwin.output.changes import follow
 from tritonwin.output.terminal import Meter
 from tritonwin.output.text import megabytes
 from tritonwin.remedies.plan import FileSource
@@ -51,8 +50,8 @@ def test_progress_on_a_terminal_goes_again() -> None:
     meter = Meter(out)
     meter.update(megabytes(1_000_000, None))
     meter.update(megabytes(4_000_000, 4_000_000))
-    meter.end()
-    meter.end()
+    meter.show()
+    meter.show()
     shown = out.file.getvalue()  # type: ignore[attr-defined]
     assert "4.0/4.0 MB" in shown
     assert shown.isascii()
@@ -63,8 +62,8 @@ def test_a_download_that_fails_leaves_the_terminal_as_it_was(
 ) -> None:
     out = Console(file=io.StringIO(), force_terminal=True, width=80)
     monkeypatch.setattr(terminal, "console", lambda: out)
-    with contextlib.closing(ProgressPrinter()) as printer:
-        printer(ProgressEvent(done=1_000_000, total=4_000_000))
+    with Meter() as meter:
+        follow(meter, ProgressEvent(done=1_000_000, total=4_000_000))
         # what comes next, a line or a proof, would take the bar away; an error brings none
     # the cursor that the bar hid is shown again
     assert out.file.getvalue().rindex("\x1b[?25h") > out.file.getvalue().rindex("\x1b[?25l")  # type: ignore[attr-defined]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def fixing(facts: Facts, *, proven: bool) -> Show:
         problems = tuple(p for p in diagnose(facts, CHECKS).problems if p.severity != "info")
         wheels = planning.index(folder, planning.everything())
         made = make_plan(problems, planning.means(facts, wheels))
-        printer = changes.ProgressPrinter()
+        printer = partial(changes.follow, terminal.Meter())
         printer(StepEvent(text="repairing C:\\ComfyUI\\python_embeded\\python.exe: --python"))
         printer(PlanEvent(plan=made))
         if not proven:
@@ -130,7 +131,7 @@ def of_install(facts: Facts, request: str) -> Show:
         options = InstallOptions(
             requests=install_plan.parse_requests([request]), lists=("wheels.txt",), dry_run=True
         )
-        printer = changes.ProgressPrinter()
+        printer = partial(changes.follow, terminal.Meter())
         store = Store(folder / "journals")
         done = install.install(options, facts, store, agree=lambda _: False, on_event=printer)
         terminal.show(*changes.of_installation(done))

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -164,7 +164,7 @@ def command(
 def _carry_out(plan: BuildPlan, context: BuildContext, *, resume: bool, as_json: bool) -> int:
     from tritonwin.build import runner
     from tritonwin.output import building, documents
-    from tritonwin.output.terminal import show
+    from tritonwin.output.terminal import Meter, show
 
     if as_json:
         outcome = runner.make(plan, context, resume=resume)
@@ -173,7 +173,8 @@ def _carry_out(plan: BuildPlan, context: BuildContext, *, resume: bool, as_json:
             status = "built"
         documents.print_document(building.BuildReport(status=status, plan=plan, outcome=outcome))
     else:
-        with building.Follower() as on_event:
+        with Meter() as meter:
+            on_event = partial(building.follow, meter)
             outcome = runner.make(plan, replace(context, on_event=on_event), resume=resume)
         show(*building.of_outcome(outcome))
     return Exit.DONE if outcome.proven else Exit.PROBLEMS

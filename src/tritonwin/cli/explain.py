@@ -11,27 +11,22 @@ from pathlib import Path
 from typing import BinaryIO
 
 import click
-from click.core import ParameterSource
 
 from tritonwin.cli import endings
 from tritonwin.cli.logs import opened, piped_in
 from tritonwin.cli.options import json_option, path_option
 from tritonwin.errors import Exit, UserError
 
-STANDARD_INPUT = "-"
-
 
 @click.command("explain")
-@click.argument("log", default=STANDARD_INPUT)
+@click.argument("log", required=False)
 @path_option("--snapshot", "FILE", "Take what the log does not say from the facts in this file.")
 @click.option("--about", metavar="ID", help="Show the page of a problem; read no log.")
 @click.option("--all", "everything", is_flag=True, help="Show every text in full.")
 @json_option
-@click.pass_context
 def command(
-    ctx: click.Context,
     *,
-    log: str,
+    log: str | None,
     snapshot: Path | None,
     about: str | None,
     everything: bool,
@@ -40,8 +35,8 @@ def command(
     """Name the cause behind a failure, from what the program printed.
 
     LOG is a file with the output, whole if possible, in any encoding; - or nothing reads standard
-    input. With - you may also type what a screenshot shows. What another program still writes is
-    read until it ends, or until Ctrl-C. Exit status 1 when a problem is recognised, 0 when none is.
+    input until its end. With - you may also type what a screenshot shows. Exit status 1 when a
+    problem is recognised, 0 when none is.
 
     \b
     Examples:
@@ -60,8 +55,8 @@ def command(
         from tritonwin.facts import snapshot as snapshots
 
         facts = snapshots.read(snapshot)
-    path = None if log == STANDARD_INPUT else Path(log)
-    with opened(path) if path else _standard_input(ctx) as stream:
+    path = Path(log) if log and log != "-" else None
+    with opened(path) if path else _standard_input(asked=log == "-") as stream:
         explanation = explain_stream(stream, facts)
     if not explanation.lines:
         raise UserError(
@@ -78,7 +73,7 @@ def command(
     if as_json:
         documents.print_document(documents.explain_report(explanation, path, snapshot))
     else:
-        name = log if path else "standard input"
+        name = str(path or "standard input")
         shown = view.of_explanation(explanation, name, here=facts is None)
         terminal.print_view(shown, everything=everything)
     return status
@@ -102,13 +97,12 @@ def _about(problem: str) -> int:
     return Exit.DONE
 
 
-def _standard_input(ctx: click.Context) -> AbstractContextManager[BinaryIO]:
+def _standard_input(*, asked: bool) -> AbstractContextManager[BinaryIO]:
     """Piped input; typed input only where that was asked for, else raises UsageError."""
     if sys.stdin is not None and not sys.stdin.isatty():
         return piped_in()
-    asked = ctx.get_parameter_source("log") is not ParameterSource.DEFAULT
     if sys.stdin is None or not asked:
-        raise click.UsageError("no log was given", ctx)
+        raise click.UsageError("no log was given", click.get_current_context())
     end = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
     click.echo(f"Type the lines with the error, then {end} in a line of its own.", err=True)
     # whole: a terminal that has ended would be read again, and wait

@@ -208,28 +208,26 @@ def may_start(executable: str, *, needed: bool = False) -> bool:
     Raises:
         TargetError: it is needed, and was not agreed to.
     """
-    from tritonwin.output.text import printable
+    from tritonwin.output import terminal
+    from tritonwin.output.blocks import line
 
     context = click.get_current_context(silent=True)
     if context is not None and context.params.get("yes"):
         return True
-    shown = printable(executable)
     why = "it lies in or beside the current folder, and was not named"
-    if sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty():
-        print(f"{shown}: {why}. Start it? [y/N] ", end="", file=sys.stderr, flush=True)  # noqa: T201
-        if sys.stdin.readline().strip().lower() in {"y", "yes"}:
-            return True
+    seen = sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()
+    if seen and terminal.agreed(f"{executable}: {why}. Start it?", sys.stderr):
+        return True
     if needed:
         from tritonwin.facts.target import TargetError
 
         raise TargetError(
-            f"{shown} is not started: {why}", "If you trust it, name it: --python PATH, or --app ."
+            f"{executable} is not started: {why}",
+            "If you trust it, name it: --python PATH, or --app .",
         )
+    said = f"{executable} is not started, its files are read: {why}. To start it: --python PATH"
     with contextlib.suppress(OSError):
-        print(  # noqa: T201
-            f"{shown} is not started, its files are read: {why}. To start it: --python PATH",
-            file=sys.stderr,
-        )
+        terminal.Screen(terminal.console(sys.stderr)).show(line(said))
     return False
 
 

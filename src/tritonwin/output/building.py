@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePath
 from typing import Literal
-
-from rich.console import Console
 
 from tritonwin.build.outcome import BuildOutcome, Event, Progress
 from tritonwin.build.plan import GIB, BuildPlan
@@ -42,20 +39,12 @@ class BuildReport(Document):
 _STATES: dict[str, tuple[str, Tone]] = {"passed": ("ok", "good"), "failed": ("FAILED", "bad")}
 
 
-class Follower(AbstractContextManager["Follower"]):
-    """Shows the events of a build while it runs. Use it as a context; call it with each event."""
-
-    def __init__(self, out: Console | None = None) -> None:
-        self._meter = Meter(out)
-
-    def __exit__(self, *_: object) -> None:
-        self._meter.end()
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, str):
-            self._meter.say(event)
-        else:
-            self._meter.update(progress(event))
+def follow(meter: Meter, event: Event) -> None:
+    """Show an event of a build while it runs."""
+    if isinstance(event, str):
+        meter.show(line(event, indent=2))
+    else:
+        meter.update(progress(event))
 
 
 def progress(at: Progress) -> str:

@@ -6,8 +6,8 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias, TypeVar
 
 from tritonwin.facts.records import Facts, Interpreter
@@ -205,27 +205,12 @@ def of_event(event: Event, *, every: bool = False) -> Iterator[Block]:
             yield from of_proof(rungs)
 
 
-class ProgressPrinter:
-    """Tells a person what happens: each step a line, downloads between them.
-
-    Args:
-        every_reason: show every wheel that was not chosen, and why.
-    """
-
-    def __init__(self, *, every_reason: bool = False) -> None:
-        self._every = every_reason
-        self._meter = Meter()
-
-    def close(self) -> None:
-        """Leave the terminal as it was, also after a download that failed."""
-        self._meter.end()
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, ProgressEvent):
-            self._meter.update(megabytes(event.done, event.total))
-            return
-        self.close()
-        show(*of_event(event, every=self._every))
+def follow(meter: Meter, event: Event, *, every: bool = False) -> None:
+    """Show an event to a person; `every`: with each wheel that was not chosen, and why."""
+    if isinstance(event, ProgressEvent):
+        meter.update(megabytes(event.done, event.total))
+    else:
+        meter.show(*of_event(event, every=every))
 
 
 _EVERY = 1.0  # seconds between two events of progress
@@ -281,8 +266,9 @@ def carried_out(
         kind: its document.
     """
     writer = EventWriter()
-    with closing(ProgressPrinter(every_reason=every_reason)) as printer:
-        on_event = writer if json_lines else (lambda _: None) if as_json else printer
+    with Meter() as meter:
+        shown = partial(follow, meter, every=every_reason)
+        on_event = writer if json_lines else (lambda _: None) if as_json else shown
         done = work(agree=(lambda _: True) if yes else agreed, on_event=on_event)
     report = outcome_report(kind, target, done)
     if json_lines:

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
@@ -209,10 +210,10 @@ def print_note(text: str, tone: Tone = "plain") -> None:
     show(line(text, tone))
 
 
-def agreed(question: str) -> bool:
+def agreed(question: str, stream: TextIO | None = None) -> bool:
     """Ask; True for yes. An input that has ended means no."""
-    console().print(Text(f"{printable(question)} [y/N] "), end="")
-    sys.stdout.flush()
+    console(stream).print(Text(f"{printable(question)} [y/N] "), end="", soft_wrap=True)
+    (stream or sys.stdout).flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
@@ -228,37 +229,32 @@ def _shortened(text: str, room: int) -> str:
     return f"{text[:half]}...{text[-half:]}"
 
 
-class Meter:
+class Meter(AbstractContextManager["Meter"]):
     """Progress of long work: the last line of a terminal, elsewhere a line now and then."""
 
     def __init__(self, out: Console | None = None) -> None:
-        self.out = out or console()
+        self._out = out or console()
         self._status: Status | None = None
         self._said = -math.inf
 
-    def update(self, text: str) -> None:
-        """So much is done."""
-        if not self.out.is_terminal:
-            now = time.monotonic()
-            if now - self._said >= _QUIET:
-                self._said = now
-                self._show(text)
-        elif self._status:
-            self._status.update(Text(printable(text)))
-        else:
-            self._status = self.out.status(Text(printable(text)), spinner="line")
-            self._status.start()
-
-    def say(self, text: str) -> None:
-        """A line about something else."""
-        self.end()
-        self._show(text)
-
-    def end(self) -> None:
-        """Take the progress away."""
+    def __exit__(self, *_: object) -> None:
+        """Leave the terminal as it was, also after work that failed."""
         if self._status:
             self._status.stop()
         self._status = None
 
-    def _show(self, text: str) -> None:
-        Screen(self.out).show(line(text, indent=2))
+    def update(self, text: str) -> None:
+        """So much is done."""
+        now = time.monotonic()
+        if self._out.is_terminal:
+            self._status = self._status or self._out.status("", spinner="line")
+            self._status.update(Text(printable(text)))
+            self._status.start()
+        elif now - self._said >= _QUIET:
+            self._said = now
+            self.show(line(text, indent=2))
+
+    def show(self, *blocks: Block) -> None:
+        """Something else, in the place of the progress."""
+        self.__exit__()
+        Screen(self._out).show(*blocks)
