@@ -10,13 +10,14 @@ import json
 import math
 import multiprocessing
 import os
-import queue
 import time
 import traceback
 import warnings
-from collections import Counter, deque
-from collections.abc import Container
+from collections import deque
+from collections.abc import Callable, Container
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -34,15 +35,9 @@ LARGEST = "one-kernel+conv8+ngrams"  # models of equal size are as large as with
 TIMED = 20  # steps of which the time is taken, five times
 LONGER = 1.5
 AT_ONCE = 3  # runs; one waits for the host while others use the device
-OWN = {
-    "arm",
-    "seed",
-    "steps",
-    "backend",
-    "replayed",
-    "compiled",
-}  # settings that results may differ in
+OWN = {"arm", "seed", "steps", "compiled"}  # settings that results may differ in
 Result = dict[str, Any]
+_worker: Worker  # of this process
 # "body": the same transformer behind each front end, and the same steps. "parameters": so many
 # hidden units that all models are equally large, and the same steps. "time": such models, and as
 # many steps as fit into the time of LONGER times the first arm's steps.
@@ -145,28 +140,28 @@ def many(
     ]
     jobs = deque(job for job in every if not kept.has(*job))
     print(f"{device_name(torch.device(device))}: {len(jobs)} runs", flush=True)
-    workers = Workers([replace(settings, arm=arm) for arm in arms], texts, device)
-    micros = workers.micros(arms) if jobs and {each.equal for each in wanted} != {"body"} else {}
-    busy = 0
-    while busy or jobs:
-        while jobs and busy < AT_ONCE and time.monotonic() < end:
-            arm, each = jobs.popleft()
-            used = settings.steps
-            if each.equal == "time":
-                if not {arm, arms[0]} <= micros.keys():
-                    continue
-                used = round(LONGER * used * micros[arms[0]] / micros[arm])
-            workers.ask(arm, (each, used))
-            busy += 1
-        if not busy:
-            break
-        arm, result = workers.answer()
-        busy -= 1
-        if result is not None:
-            kept.results.append({**result, "us_a_step": micros.get(arm)})
-            kept.write()
-            print(line(result), flush=True)
-    workers.end()
+    with Workers(settings, arms if jobs else [], texts, device) as workers:
+        sized = {each.equal for _, each in jobs} - {"body"}
+        micros = workers.micros() if sized else {}
+        running: dict[Future[Result], str] = {}
+        while running or jobs:
+            while jobs and len(running) < AT_ONCE and time.monotonic() < end:
+                arm, each = jobs.popleft()
+                steps = settings.steps
+                if each.equal == "time":
+                    if not {arm, arms[0]} <= micros.keys():
+                        continue
+                    steps = round(LONGER * steps * micros[arms[0]] / micros[arm])
+                running[workers.submit(arm, _run, each, steps)] = arm
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                arm = running.pop(future)
+                result = answer(arm, future)
+                if result is not None:
+                    kept.results.append({**result, "us_a_step": micros.get(arm)})
+                    kept.write()
+                    print(line(result), flush=True)
     late = [job for job in every if not kept.has(*job)]
     kept.write()
     if late:
@@ -175,92 +170,87 @@ def many(
     return 1 if late else 0
 
 
+def answer(arm: str, future: Future[Any]) -> Any:
+    """The result of a worker; None where it failed, which is said."""
+    if error := future.exception():
+        print(f"{arm} failed: {''.join(traceback.format_exception(error))}", flush=True)
+        return None
+    return future.result()
+
+
 class Workers:
-    """A process for each arm, which answers one question after the other."""
+    """A process for each arm."""
 
-    def __init__(self, arms: list[Settings], texts: dict[str, Corpus], device: str) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.answers: multiprocessing.Queue[tuple[str, Any]] = context.Queue()
-        self.questions = {each.arm: context.Queue() for each in arms}
-        self.open: Counter[str] = Counter()  # questions without an answer
-        self.processes = {
-            each.arm: context.Process(
-                target=_work,
-                args=(each, texts, device, len(arms), self.questions[each.arm], self.answers),
+    def __init__(
+        self, settings: Settings, arms: list[str], texts: dict[str, Corpus], device: str
+    ) -> None:
+        self.pools = {
+            arm: ProcessPoolExecutor(
+                1, multiprocessing.get_context("spawn"), _begin,
+                (replace(settings, arm=arm), texts, device, len(arms)),
             )
-            for each in arms
-        }
-        for process in self.processes.values():
-            process.start()
+            for arm in arms
+        }  # fmt: skip
 
-    def ask(self, arm: str, question: Any) -> None:
-        self.open[arm] += 1
-        self.questions[arm].put(question)
+    def __enter__(self) -> Workers:
+        return self
 
-    def answer(self) -> tuple[str, Any]:
-        """The next answer, and whose; None where it failed or its process died."""
-        while True:
-            try:
-                arm, answer = self.answers.get(timeout=2)
-            except queue.Empty:
-                dead = [arm for arm in +self.open if not self.processes[arm].is_alive()]
-                if not dead:
-                    continue
-                arm, answer = dead[0], "the process died"
-            self.open[arm] -= 1
-            if not isinstance(answer, str):
-                return arm, answer
-            print(f"{arm} failed: {answer}", flush=True)
-            return arm, None
+    def __exit__(self, *_: object) -> None:
+        for pool in self.pools.values():
+            pool.shutdown()
 
-    def micros(self, arms: list[str]) -> dict[str, float]:
+    def submit(self, arm: str, function: Callable[..., Any], *given: Any) -> Future[Any]:
+        return self.pools[arm].submit(function, *given)
+
+    def micros(self) -> dict[str, float]:
         """Microseconds a step of each arm; nothing else runs meanwhile."""
-        for arm in arms:
-            self.ask(arm, "compile")
-        for _ in arms:
-            self.answer()
-        found = {}
-        for arm in arms:
-            self.ask(arm, "time")
-            _, answer = self.answer()
-            if answer is not None:
-                found[arm] = answer
+        compiled = {arm: self.submit(arm, _compile) for arm in self.pools}
+        for arm, future in compiled.items():
+            answer(arm, future)
+        times = {arm: answer(arm, self.submit(arm, _time)) for arm in self.pools}
+        found = {arm: micros for arm, micros in times.items() if micros is not None}
         print(json.dumps(found), flush=True)
         return found
 
-    def end(self) -> None:
-        for arm, process in self.processes.items():
-            self.ask(arm, None)
-            process.join()
+
+@dataclass(kw_only=True)
+class Worker:
+    """What the process of an arm keeps."""
+
+    settings: Settings
+    texts: dict[str, Corpus]
+    device: str
+    run: Run | None = None
+
+    @cached_property
+    def sized(self) -> Settings:
+        """Of a model as large as the largest."""
+        return replace(self.settings, shape=equal_size(self.settings.arm, self.settings.shape))
 
 
-def _work(
-    settings: Settings, texts: dict[str, Corpus], device: str, processes: int,
-    questions: multiprocessing.Queue[Any], answers: multiprocessing.Queue[tuple[str, Any]],
-) -> None:  # fmt: skip
+def _begin(settings: Settings, texts: dict[str, Corpus], device: str, processes: int) -> None:
+    global _worker
     warnings.simplefilter("ignore", LeakWarning)
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // processes))
-    sized = replace(settings, shape=equal_size(settings.arm, settings.shape))
-    run: Run | None = None
-    for question in iter(questions.get, None):
-        answer: Any = None
-        try:
-            if question == "compile":
-                text = as_tensor(next(iter(texts.values())).train, device)
-                run = Run(replace(sized, steps=WARM + 1 + 5 * TIMED), text)
-                for _ in range(WARM + 1):  # the last one captures a graph
-                    run.advance()
-            elif question == "time":
-                answer = None if run is None else round(1e6 * run.seconds_a_step(TIMED), 1)
-                run = None
-            else:
-                wanted, steps = question
-                used = settings if wanted.equal == "body" else sized
-                used = replace(used, seed=wanted.seed, steps=steps)
-                answer = one(used, texts[wanted.text], wanted, device)
-        except Exception:  # noqa: BLE001 - the other runs are worth their time
-            answer = traceback.format_exc()
-        answers.put((settings.arm, answer))
+    _worker = Worker(settings=settings, texts=texts, device=device)
+
+
+def _compile() -> None:
+    text = as_tensor(next(iter(_worker.texts.values())).train, _worker.device)
+    _worker.run = Run(replace(_worker.sized, steps=WARM + 1 + 5 * TIMED), text)
+    for _ in range(WARM + 1):  # the last one captures a graph
+        _worker.run.advance()
+
+
+def _time() -> float | None:
+    run, _worker.run = _worker.run, None
+    return None if run is None else round(1e6 * run.seconds_a_step(TIMED), 1)
+
+
+def _run(wanted: Wanted, steps: int) -> Result:
+    used = _worker.settings if wanted.equal == "body" else _worker.sized
+    used = replace(used, seed=wanted.seed, steps=steps)
+    return one(used, _worker.texts[wanted.text], wanted, _worker.device)
 
 
 def as_tensor(text: bytes, device: str = "cpu") -> Tensor:

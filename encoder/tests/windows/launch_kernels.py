@@ -3,7 +3,7 @@
     python launch_kernels.py FOLDER
 
 Each case of FOLDER/cases.json names its files of bytes, taps and lengths there; NAME.out is written
-as fp32, and the seconds of a launch into FOLDER/times.json.
+as fp32.
 """
 
 from __future__ import annotations
@@ -19,29 +19,22 @@ from byte_spectral import kernels, records
 
 sys.path.insert(0, str(Path(tritonwin.verify.rungs.__file__).parent))
 
-from bench import Stopwatch
 from device import Buffer, Device
 
 
 def main(folder: Path) -> None:
-    device, times = Device(), {}
+    device = Device()
     for case in json.loads((folder / "cases.json").read_text("utf-8")):
         name = case["name"]
         x = _upload(device, "u8", folder / f"{name}.bytes")
         taps = _upload(device, case["taps"], folder / f"{name}.taps")
         lengths = _upload(device, "i32", folder / f"{name}.lengths") if case["lengths"] else x
         out = device.empty("fp32", case["size"])
-
-        def launch(case=case, x=x, taps=taps, out=out, lengths=lengths) -> None:
-            kernels.encode[tuple(case["grid"])](
-                x, taps, out, lengths, *case["numbers"], records.Dense(**case["record"]),
-                num_warps=case["warps"],
-            )  # fmt: skip
-
-        launch()
+        kernels.encode[tuple(case["grid"])](
+            x, taps, out, lengths, *case["numbers"], records.Dense(**case["record"]),
+            num_warps=case["warps"],
+        )  # fmt: skip
         (folder / f"{name}.out").write_bytes(out.read().tobytes())
-        times[name] = Stopwatch(device).kernel(launch, samples=5)
-    (folder / "times.json").write_text(json.dumps(times), "utf-8")
 
 
 def _upload(device: Device, dtype: str, path: Path) -> Buffer:
