@@ -64,15 +64,20 @@ def times(benches: list[Json]) -> str:
         (what, on, *(f"{row[s]:,.1f}" if s in row else "" for s in shapes))
         for (what, on), row in sorted(found.items(), key=lambda pair: whats.index(pair[0][0]))
     ]
-    host = {
-        card(bench["device"]): [c["us"] for c in bench["cases"] if c["section"] == "host"]
-        for bench in benches
-    }
-    calls = ", ".join(f"{min(us):.1f} to {max(us):.1f} us ({on})" for on, us in host.items() if us)
     words = "".join(map(measured_on, benches))
-    return (
-        f"{words}{table(('microseconds', 'card', *shapes), rows)}\nA call costs the host {calls}.\n"
-    )
+    text = f"{words}{table(('microseconds', 'card', *shapes), rows)}\n"
+    for bench in benches:
+        us = {(c["section"], c["what"]): c["us"] for c in bench["cases"]}
+        calls = [value for (section, _), value in us.items() if section == "host"]
+        least, most = min(calls), max(calls)
+        text += f"{card(bench['device'])}: a call costs the host {least:.0f} to {most:.0f} us"
+        for what in ("window", "taps"):
+            if ("gradients", f"{what}, forward") in us:
+                forward = us["gradients", f"{what}, forward"]
+                both = us["gradients", f"{what}, forward and backward"]
+                text += f"; {what} that learn: {forward:.1f} us forward, {both:.1f} with backward"
+        text += ".\n\n"
+    return text
 
 
 def shares(found: list[Json]) -> str:
