@@ -29,11 +29,11 @@ from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support.pip import PipError, dry_run
 
 
-def having(version: str | None, *, importable: bool = True, base: str | None = None) -> Facts:
+def having(version: str | None, *, importable: bool = True) -> Facts:
     """A Python in which pip is installed, or not."""
     installed = (healthy.dist("pip", version),) if version else ()
     return healthy.changed(
-        target=replace(healthy.TARGET, has_pip=importable, base_prefix=base),
+        target=replace(healthy.TARGET, has_pip=importable),
         distributions=(*healthy.HEALTHY.distributions, *installed),
     )
 
@@ -184,18 +184,9 @@ def test_the_wheel_that_python_bundles_is_lent(
     assert find_pip(having(None), ()).version == "24.0"
 
 
-def test_the_wheel_of_the_python_that_an_environment_was_made_from_is_lent(
-    tmp_path: Path, without_pip_of_ours: dict[str, Sequence[str]]
-) -> None:
-    without_pip_of_ours |= {"pip": (), "ensurepip": ()}  # folders of that name, without anything
-    lend(tmp_path / "Lib" / "ensurepip" / "_bundled", "23.2.1")
-    assert find_pip(having(None, base=str(tmp_path)), ()).version == "23.2.1"
-
-
 @pytest.mark.usefixtures("without_pip_of_ours")
-@pytest.mark.parametrize("base", [None, "nowhere"])
-def test_without_any_pip_the_user_is_told_how_to_lend_one(tmp_path: Path, base: str | None) -> None:
-    facts = having("9.0.1", base=base and str(tmp_path / base))
+def test_without_any_pip_the_user_is_told_how_to_lend_one(tmp_path: Path) -> None:
+    facts = having("9.0.1")
     with pytest.raises(CannotRemedyError, match=r"no whole pip of 22\.2 or later") as refused:
         find_pip(facts, [lend(tmp_path / "old", "21.0")])
     assert "--find-links DIR" in refused.value.help

@@ -93,7 +93,6 @@ def _details(change: Change) -> Iterator[tuple[Span, ...]]:
     needed = {"administrator rights": change.admin, "the network": change.network}
     needs = ", ".join(name for name, needs_it in needed.items() if needs_it)
     others = [("stays", f"{path} (of no package)") for path in change.stays]
-    others += [("replaces", f"{r.path} (of {r.owner or 'no package'})") for r in change.replaces]
     rows = [
         *(("from", f"{s.location}{_much(s.size)}") for s in change.sources),
         *([("needs", needs)] if needs else []),

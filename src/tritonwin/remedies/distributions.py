@@ -21,13 +21,11 @@ from tritonwin.problems.records import Action
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.installed import (
     Removal,
-    in_wheel,
-    laid_out,
+    in_the_way,
     leave_to_conda,
     lock_note,
     of_the_base,
     removal,
-    replaced,
 )
 from tritonwin.remedies.plan import (
     BuildWheel,
@@ -36,18 +34,16 @@ from tritonwin.remedies.plan import (
     ChangedSincePlanError,
     InstallWheels,
     RemoveDistribution,
-    Replaced,
     target_to_change,
 )
 from tritonwin.remedies.target_pip import staged_site_packages
 from tritonwin.support import install_plan
-from tritonwin.support.addresses import local_path
 from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import parse
 from tritonwin.support.wheel_choice import FileSource
 from tritonwin.support.wheels import read_local
-from tritonwin.system.files import is_folder, names_in
+from tritonwin.system.files import names_in
 
 
 class NothingFitsError(CannotRemedyError):
@@ -128,27 +124,11 @@ def install_change(wheels: tuple[FileSource, ...], facts: Facts) -> InstallWheel
         sources=wheels,
         removes=tuple(each.location for each in old),
         stays=tuple(map(str, going.stays)),
-        replaces=_replaced(wheels, going, target),
         admin=target.writable is False,
         note=lock_note(target, (f"{w.name}=={w.version}" for w in wheels)),
         cuda=read_local(new.local).cuda if new else facts.torch.cuda if facts.torch else None,
         gpus=tuple(g.compute_capability for g in facts.nvidia_gpus if g.compute_capability),
     )
-
-
-def _replaced(
-    wheels: Sequence[FileSource], going: Removal, target: Interpreter
-) -> tuple[Replaced, ...]:
-    """The files of others that the wheels of this machine replace, by the wheels' own listings."""
-    prefix = _prefix(target)
-    folders = [
-        Path(folder) for folder in target.site_packages if Path(folder).is_relative_to(prefix)
-    ]
-    files = [path for wheel in wheels if (path := local_path(wheel.location)) is not None]
-    if not folders or not files:
-        return ()
-    placed = {place: c for file in files for place, c in in_wheel(file, folders[0], prefix).items()}
-    return replaced(placed, folders, prefix, going)
 
 
 def _prefix(target: Interpreter) -> Path:
@@ -214,24 +194,16 @@ def put_in_place(change: InstallWheels | BuildWheel, root: Path, context: ApplyC
     """Take away what the change replaces, and move in what pip laid out below `root`.
 
     Raises:
-        CannotRemedyError: a file of others would be replaced, which the plan did not show.
+        CannotRemedyError: a file of others would be replaced; nothing was changed.
     """
     prefix = _prefix(context.target)
     folders = [prefix / folder.relative_to(root) for folder in staged_site_packages(root)]
     going = _removal(change.removes, context.target)
-    found = replaced(laid_out(root, prefix), folders, prefix, going)
-    for each in found:
-        outside = not any(Path(each.path).is_relative_to(folder) for folder in folders)
-        if (each.owner or outside) and each not in change.replaces:
-            raise CannotRemedyError(
-                f"{each.path} of {each.owner or 'no package'} would be replaced",
-                "Download the wheel and name its file, so that the plan shows it.",
-            )
+    aside = in_the_way(root, folders, prefix, going)
     _remove(change, going, context.journal)
-    for each in found:
-        if is_folder(Path(each.path)):
-            context.say(f"moving {each.path} aside: it belongs to no package")
-            context.journal.delete(Path(each.path))
+    for path in aside:
+        context.say(f"moving {path} aside: it belongs to no package")
+        context.journal.delete(path)
     for entry in names_in(root):
         context.journal.place(root / entry, prefix / entry)
 

@@ -44,17 +44,6 @@ def target_to_change(facts: Facts) -> Interpreter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replaced:
-    """A file or folder of others that gives way to a new one; it is kept for the undo.
-
-    `owner` is the distribution that lists it; None: no distribution does.
-    """
-
-    path: str
-    owner: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class _Change:
     """The fields that all kinds of change share.
 
@@ -62,7 +51,6 @@ class _Change:
         problems: ids of the problems that it is to solve.
         removes: files and folders that are taken away.
         stays: files of others in folders that are taken away or replaced.
-        replaces: files and folders of others that lie where something new goes.
         admin: it needs administrator rights.
         note: what a person has to know or do besides.
     """
@@ -73,7 +61,6 @@ class _Change:
     sources: tuple[FileSource, ...] = ()
     removes: tuple[str, ...] = ()
     stays: tuple[str, ...] = ()
-    replaces: tuple[Replaced, ...] = ()
     admin: bool = False
     note: str | None = None
 

@@ -6,12 +6,8 @@ a folder of the journal's, as if that were its environment; the journal moves it
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import importlib.util
-import json
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -23,7 +19,7 @@ from tritonwin.journal import faultpoint
 from tritonwin.remedies.installed import recorded
 from tritonwin.remedies.plan import CannotRemedyError, target_to_change
 from tritonwin.support import packages
-from tritonwin.support.addresses import local_path, without_secrets
+from tritonwin.support.addresses import local_path
 from tritonwin.support.pip import (
     CONSTRAINT,
     PLACES,
@@ -129,7 +125,7 @@ def find_pip(facts: Facts, lists: Sequence[str]) -> Pip:
     own = facts.distribution("pip")
     if target.has_pip and own and not older(own.version, OLDEST) and _whole(Path(own.location)):
         return Pip((target.executable, "-B", "-c", _OWN), own.version)
-    lent = next(_lent(lists, target), None)
+    lent = next(_lent(lists), None)
     if lent is None:
         raise CannotRemedyError(
             f"{target.executable} has no whole pip of {OLDEST} or later, and there is none to lend",
@@ -139,7 +135,7 @@ def find_pip(facts: Facts, lists: Sequence[str]) -> Pip:
     return Pip((target.executable, "-B", "-c", _BORROW, str(place)), version)
 
 
-def _lent(lists: Sequence[str], target: Interpreter) -> Iterator[tuple[Path, str]]:
+def _lent(lists: Sequence[str]) -> Iterator[tuple[Path, str]]:
     """Places that hold a package `pip`, with its version: our site-packages, and wheels."""
     ours = importlib.util.find_spec("pip")
     for folder in (ours.submodule_search_locations or ()) if ours else ():
@@ -153,8 +149,6 @@ def _lent(lists: Sequence[str], target: Interpreter) -> Iterator[tuple[Path, str
     bundled = importlib.util.find_spec("ensurepip")
     for folder in (bundled.submodule_search_locations or ()) if bundled else ():
         yield from _wheels(Path(folder, "_bundled"))
-    if target.base_prefix:
-        yield from _wheels(Path(target.base_prefix, "Lib", "ensurepip", "_bundled"))
 
 
 def _whole(info: Path) -> bool:
@@ -217,9 +211,8 @@ def stage(
             f"pip did not lay {missing[0]} out where it was told to",
             "Nothing was changed. See what it is set to: pip config debug",
         )
-    for wheel, file in zip(wheels, files, strict=True):
-        if file != local_path(wheel.location):
-            _name_origin(wheel, root)
+    for origin in root.rglob("*.dist-info/direct_url.json"):
+        _forget_origin(origin)
 
 
 def check_modules(
@@ -259,25 +252,14 @@ def _on_disk(wheel: FileSource, progress: Callable[[int, int | None], None]) -> 
     return path
 
 
-def _name_origin(wheel: FileSource, root: Path) -> None:
-    """Write the address of a wheel that was fetched into its direct_url.json.
-
-    pip saw a file that is gone soon; `pip freeze` prints what stands there.
-    """
-    for file in root.rglob("*.dist-info/direct_url.json"):
-        if canonicalize_name(file.parent.name.partition("-")[0]) != canonicalize_name(wheel.name):
-            continue
-        origin = json.loads(file.read_text("utf-8"))
-        data = json.dumps({**origin, "url": without_secrets(wheel.location)}).encode()
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
-        file.write_bytes(data)
-        record = file.with_name("RECORD")
-        listed = f"{file.parent.name}/{file.name}"
-        text = record.read_text("utf-8")
-        row = f"{listed},sha256={digest},{len(data)}"
-        record.write_text(
-            re.sub(rf"^{re.escape(listed)},.*$", row, text, flags=re.MULTILINE), "utf-8", newline=""
-        )
+def _forget_origin(origin: Path) -> None:
+    """Take the address of a wheel, a file that may be gone soon, from what `pip freeze` prints."""
+    record = origin.with_name("RECORD")
+    listed = f"{origin.parent.name}/{origin.name},"
+    lines = record.read_text("utf-8").splitlines(keepends=True)
+    kept = "".join(line for line in lines if not line.startswith(listed))
+    record.write_text(kept, "utf-8", newline="")
+    origin.unlink()
 
 
 def staged_site_packages(root: Path) -> tuple[Path, ...]:
