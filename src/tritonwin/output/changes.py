@@ -13,7 +13,6 @@ from typing import Literal, TypeAlias, TypeVar
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.output.blocks import Block, CodeBlock, Prose, Span, Table, line
 from tritonwin.output.documents import TargetDocument, outcome_report, print_document
-from tritonwin.output.invocation import typed
 from tritonwin.output.proof import of_proof
 from tritonwin.output.terminal import Meter, agreed, show
 from tritonwin.output.text import megabytes, size
@@ -171,8 +170,8 @@ _RUNNING = "A program that was running all the while keeps what it has loaded: s
 def of_fix(facts: Facts, outcome: FixResult) -> Iterator[Block]:
     """Remaining problems, the verdict, and the command that undoes it."""
     if outcome.status not in {"planned", "declined"} and outcome.problems:
-        yield from map(section, outcome.problems)
-        yield line(counted(outcome.problems))
+        yield from (sections := [*map(section, outcome.problems)])
+        yield line(counted(outcome.problems, sections))
     for check in outcome.crashed:
         yield line(f"check {check.id} failed, its problem may be there: {check.detail}", "crashed")
     yield line(_FIX_VERDICTS[outcome.status], "strong")
@@ -185,10 +184,10 @@ def of_fix(facts: Facts, outcome: FixResult) -> Iterator[Block]:
         one = outcome.journals[0] if len(outcome.journals) == 1 else None
         rounds = one or f"--python {python}" if python else outcome.journals[0]
         yield line("To undo everything:")
-        yield CodeBlock(typed(f"tritonwin undo {rounds}"))
+        yield CodeBlock(f"tritonwin undo {rounds}")
     if outcome.status == "proven" and facts.target is not None:
         yield line("To keep pip from replacing what was proven:")
-        yield CodeBlock(typed(f"tritonwin guard on --python {python or 'PYTHON'}"))
+        yield CodeBlock(f"tritonwin guard on --python {python or 'PYTHON'}")
 
 
 def of_event(event: Event, *, every: bool = False) -> Iterator[Block]:

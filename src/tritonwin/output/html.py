@@ -25,6 +25,7 @@ from tritonwin.output.blocks import (
     Table,
     TextLine,
 )
+from tritonwin.output.invocation import typed
 from tritonwin.output.text import printable
 from tritonwin.output.view import View
 
@@ -71,20 +72,20 @@ def view_body(view: View) -> tuple[str, ...]:
     machine = Fold("This machine", (Table(rows),)) if rows else None
     folds = (each for each in (view.notes, view.checks, machine) if each)
     layers = (view.layers,) if view.layers else ()
-    first = "".join(_section(each, "Do this first") for each in view.sections[:1])
+    first = "".join(_section(each, view.here, "Do this first") for each in view.sections[:1])
     return (
         rendered((*view.before, *layers)),
         first,
-        rendered((*view.sections[1:], *view.after, *folds)),
+        rendered((*view.sections[1:], *view.after, *folds), own=view.here),
     )
 
 
-def rendered(blocks: Iterable[Block]) -> str:
-    """Blocks as HTML, their foreign text escaped."""
-    return "\n".join(filter(None, map(_block, blocks)))
+def rendered(blocks: Iterable[Block], *, own: bool = True) -> str:
+    """Blocks as HTML, their foreign text escaped; `own`: commands are for this machine."""
+    return "\n".join(filter(None, (_block(block, own) for block in blocks)))
 
 
-def _block(block: Block) -> str:
+def _block(block: Block, own: bool) -> str:
     """The visitor of blocks."""
     match block:
         case TextLine(spans=spans):
@@ -99,19 +100,22 @@ def _block(block: Block) -> str:
             return f"<table>{head}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
         case CodeBlock():
             kind = ' class="command"' if block.command else ""
-            return f"<pre{kind}>{shown(block.text)}</pre>"
+            text = typed(block.text) if block.command and own else block.text
+            return f"<pre{kind}>{shown(text)}</pre>"
         case Link(address=address):
             return f'<p><a href="{shown(address)}">{shown(address)}</a></p>'
         case Fold():
             title = shown(block.title)
-            return f"<details><summary>{title}</summary>\n{rendered(block.blocks)}</details>"
+            return (
+                f"<details><summary>{title}</summary>\n{rendered(block.blocks, own=own)}</details>"
+            )
         case Section():
-            return _section(block)
+            return _section(block, own)
 
 
-def _section(block: Section, todo: str = "Do this") -> str:
+def _section(block: Section, own: bool, todo: str = "Do this") -> str:
     """A problem or a rung, with what to do above the reasons."""
-    parts = [rendered(block.body), rendered(block.remedy)]
+    parts = [rendered(block.body), rendered(block.remedy, own=own)]
     if block.remedy:
         parts = [f"<h3>{todo}</h3>", parts[1], "<h3>Why</h3>", parts[0]]
     return (

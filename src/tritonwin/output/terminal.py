@@ -28,7 +28,7 @@ from tritonwin.output.blocks import (
     line,
 )
 from tritonwin.output.documents import print_document
-from tritonwin.output.invocation import speaking
+from tritonwin.output.invocation import speaking, typed
 from tritonwin.output.text import printable
 
 if TYPE_CHECKING:
@@ -82,11 +82,15 @@ class Screen:
     """The visitor of blocks that prints them.
 
     Args:
+        own: commands are for this machine, and are shown as they are typed here.
         everything: unfold what is folded and shorten nothing.
     """
 
-    def __init__(self, out: Console | None = None, *, everything: bool = False) -> None:
-        self.out = out or console()
+    def __init__(
+        self, out: Console | None = None, *, own: bool = True, everything: bool = False
+    ) -> None:
+        self.out = out or console(own=own)
+        self._own = own
         self._everything = everything
         # not by `is_terminal`, which NO_COLOR makes false
         self._width = (
@@ -105,7 +109,7 @@ class Screen:
                 case Table():
                     self._table(block)
                 case CodeBlock(text=text, command=True):
-                    self._say(f"      {text}", "strong")
+                    self._say(f"      {typed(text) if self._own else text}", "strong")
                 case CodeBlock(text=text):
                     for each in text.splitlines():
                         self._say(f"      {each}", "faint")
@@ -189,8 +193,8 @@ class Screen:
 
 
 def show(*blocks: Block, own: bool = True, everything: bool = False) -> None:
-    """Print blocks on standard output; the arguments are those of `console` and `Screen`."""
-    Screen(console(own=own), everything=everything).show(*blocks)
+    """Print blocks on standard output; the arguments are those of `Screen`."""
+    Screen(own=own, everything=everything).show(*blocks)
 
 
 def print_view(view: View, *, everything: bool = False) -> None:

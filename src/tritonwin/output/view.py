@@ -149,7 +149,8 @@ def of_diagnosis(
     problems, crashed = diagnosis.problems, len(diagnosis.crashed)
     grave = _grave(problems)
     fix = _for_target("fix", facts, here=here)
-    last = [counted(problems, here=here, fix=fix)] if problems else []
+    sections = tuple(section(p, fix) for p in grave)
+    last = [counted(problems, sections, here=here)] if problems else []
     if not here and grave:
         last.append("Commands: on the machine in question.")
     if crashed:
@@ -162,8 +163,8 @@ def of_diagnosis(
         tone=_tone(grave[0]) if grave else "crashed" if crashed else "good",
         layers=Table(tuple(_layers(facts, diagnosis))),
         machine=tuple(machine.described(facts)),
-        sections=_sections(grave, here=here, fix=fix),
-        notes=_notes(problems, here=here),
+        sections=sections,
+        notes=_notes(problems),
         checks=_checks(diagnosis.checks),
         count=" ".join(last),
         after=(*unread, *(_proving(facts, diagnosis, here=here) if whole else ())),
@@ -179,7 +180,8 @@ def of_explanation(explanation: Explanation, name: str, *, here: bool = True) ->
         here: the log may be of this machine; with a snapshot it is of another.
     """
     problems, grave = explanation.problems, _grave(explanation.problems)
-    last = [counted(problems, here=here)] if problems else []
+    sections = tuple(map(section, grave))
+    last = [counted(problems, sections, here=here)] if problems else []
     if any(p.remedy.commands or p.question for p in problems):
         last.append("Commands: on the machine that the log is of.")
     after: list[Block] = []
@@ -194,8 +196,8 @@ def of_explanation(explanation: Explanation, name: str, *, here: bool = True) ->
         healthy=explanation.healthy,
         tone=_tone(grave[0]) if grave else "good",
         before=tuple(read),
-        sections=_sections(grave, here=here, fix=None),
-        notes=_notes(problems, here=here),
+        sections=sections,
+        notes=_notes(problems),
         count=" ".join(last),
         after=tuple(after),
         here=here,
@@ -231,13 +233,13 @@ def _cause(grave: Sequence[Problem]) -> str:
     return f"{sure[grave[0].certainty]}: {grave[0].title}."
 
 
-def counted(problems: Sequence[Problem], *, here: bool = True, fix: str | None = None) -> str:
+def counted(problems: Sequence[Problem], sections: Sequence[Section], *, here: bool = True) -> str:
     """ "1 problem, 2 notes.", and a hint for commands of Windows in PowerShell."""
     counts = Counter(_SEVERITIES[p.severity][0] for p in problems)
     words = (name for name, _ in _SEVERITIES.values())
     text = ", ".join(number(counts[name], name) for name in words if counts[name]) + "."
-    shown = (block for p in _grave(problems) for block in section(p, here=here, fix=fix).remedy)
-    starts = (block.text[:2] for block in shown if isinstance(block, CodeBlock))
+    commands = (b.text for each in sections for b in each.remedy if isinstance(b, CodeBlock))
+    starts = (invocation.typed(text)[:2] if here else text[:2] for text in commands)
     if any(start[0] == '"' and start != '"/' for start in starts):
         text += " In PowerShell put & before a command that starts with a quote."
     return text
@@ -254,11 +256,7 @@ def _for_target(command: str, facts: Facts, *, here: bool) -> str:
     target = facts.target
     named = here and target is not None and target.chosen_by in _NAMED
     python = word(target.executable) if target and named else None
-    return _typed(f"tritonwin {command}{f' --python {python}' if python else ''}", here=here)
-
-
-def _typed(command: str, *, here: bool) -> str:
-    return invocation.typed(command) if here else command
+    return f"tritonwin {command}{f' --python {python}' if python else ''}"
 
 
 # --- problems
@@ -270,7 +268,7 @@ def label(problem: Problem) -> str:
     return f"{_SEVERITIES[problem.severity][0]}{sure}"
 
 
-def section(problem: Problem, *, here: bool = True, fix: str | None = None) -> Section:
+def section(problem: Problem, fix: str | None = None) -> Section:
     """A problem: why, the evidence; what to do, the question that decides, where to read more.
 
     Args:
@@ -285,12 +283,12 @@ def section(problem: Problem, *, here: bool = True, fix: str | None = None) -> S
     body = [Prose(problem.cause, most=_LINES), *evidence[:1]]
     if evidence[1:]:
         body.append(Fold(f"{len(problem.evidence) - 1} more", tuple(evidence[1:])))
-    commands = tuple(CodeBlock(_typed(c, here=here)) for c in problem.remedy.commands)
+    commands = tuple(CodeBlock(c) for c in problem.remedy.commands)
     most = _LINES if commands else 2 * _LINES
     by_hand: list[Block] = [Prose(problem.remedy.summary, label="help: ", most=most), *commands]
     if problem.question:
         by_hand.append(Prose(problem.question.text, label="to be sure: "))
-        by_hand.append(CodeBlock(_typed(problem.question.command, here=here)))
+        by_hand.append(CodeBlock(problem.question.command))
     links = list(map(Link, problem.references))
     if fix and problem.remedy.automatic:
         shown: list[Block] = [Prose(_REPAIRED, label="help: "), CodeBlock(fix)]
@@ -300,8 +298,7 @@ def section(problem: Problem, *, here: bool = True, fix: str | None = None) -> S
     if problem.explains:
         titles = "; ".join(map(title_of, problem.explains))
         folded.append(Prose(f"This also explains: {titles}."))
-    about = _typed(f"tritonwin explain --about {problem.id}", here=here)
-    shown.append(line(f"more: {about}", "faint", indent=4))
+    shown.append(line(f"more: tritonwin explain --about {problem.id}", "faint", indent=4))
     return Section(
         name=problem.id,
         label=label(problem),
@@ -312,16 +309,12 @@ def section(problem: Problem, *, here: bool = True, fix: str | None = None) -> S
     )
 
 
-def _sections(grave: Iterable[Problem], *, here: bool, fix: str | None) -> tuple[Section, ...]:
-    return tuple(section(p, here=here, fix=fix) for p in grave)
-
-
-def _notes(problems: Iterable[Problem], *, here: bool) -> Fold | None:
+def _notes(problems: Iterable[Problem]) -> Fold | None:
     notes = [p for p in problems if p.severity == "info"]
     if not notes:
         return None
     short = (line("note: ", "notice", Span(p.title)) for p in notes[:_FEW])
-    blocks = tuple(section(p, here=here) for p in notes)
+    blocks = tuple(map(section, notes))
     return Fold(number(len(notes), "note"), blocks, short=(TextLine(), *short))
 
 
