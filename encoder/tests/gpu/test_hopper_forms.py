@@ -13,33 +13,23 @@ import torch
 if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
     pytest.skip("no GPU of compute capability 9.0", allow_module_level=True)
 
-from on_gpu import error, random_bytes
+from on_gpu import error, gradients, random_bytes
 
 from byte_spectral import (
-    ByteSpectral,
     byte_spectral,
     byte_spectral_linear,
     byte_spectral_taps,
     choose,
-    pack,
     plans,
     reference,
 )
 from byte_spectral.launch import Dot
 from byte_spectral.launch_gluon import Walking
 from byte_spectral.spec import make_spec
-from byte_spectral.taps import dft_taps
 
 GPU = torch.device("cuda", 0)
 BOUNDS = {"exact": 1e-6, "fast": 2e-4}  # of "mag"
 WORSE = {"mag": 1, "power": 2, "logmag": 5}  # of which the error near X = 0 counts for more
-
-
-@pytest.fixture(autouse=True)
-def poisoned() -> None:
-    """Free memory is NaN: what a kernel does not write, or should not have read, is found."""
-    blocks = [torch.full((n,), float("nan"), device="cuda") for n in (1 << 14, 1 << 20, 1 << 23)]
-    del blocks
 
 
 @pytest.fixture
@@ -61,31 +51,6 @@ def with_plan() -> Iterator[Any]:
 
 
 # --- the gradient of taps
-
-
-def rounded(taps: torch.Tensor, precision: str) -> torch.Tensor:
-    """The taps that the kernels multiply by, in float64: sums of fp16 limbs."""
-    scale = 2.0 ** pack.shift_of(taps.shape[0]) / 255
-    parts = pack.limbs(taps.float() * scale, 1 if precision == "fast" else 2)
-    return sum(part.double() for part in parts) / scale
-
-
-def gradients(
-    x: torch.Tensor, K: int, W: int, *, parts: str = "mag", precision: str = "exact",
-    dtype: torch.dtype = torch.float32, **more: Any,
-) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """As the kernels make it, twice the same, and in float64."""
-    spec = make_spec(W, K, None, parts, more.get("causal", True), precision)
-    taps = dft_taps(spec).cuda()
-    a, b = taps.float().requires_grad_(), rounded(taps, precision).requires_grad_()
-    out = byte_spectral_taps(x, a, parts=parts, precision=precision, dtype=dtype, **more)
-    wanted = byte_spectral_taps(x, b, parts=parts, dtype=torch.float64, backend="torch", **more)
-    up = torch.randn(out.shape, device="cuda").to(dtype)
-    (first,) = torch.autograd.grad(out, a, up, retain_graph=True)
-    (again,) = torch.autograd.grad(out, a, up)
-    assert torch.equal(first, again)
-    (right,) = torch.autograd.grad(wanted, b, up.double())
-    return first, right
 
 
 GRADIENTS = [  # B, T, K, W
@@ -200,16 +165,6 @@ def test_walk_sees_no_later_byte(W: int, at: int) -> None:
         assert not torch.equal(a[:, at], b[:, at])
 
 
-def test_walk_over_rows_that_are_apart_and_in_other_types() -> None:
-    wide = random_bytes(4, 2600)
-    right = reference(wide[:, 3:2051], W=1024)
-    assert error(byte_spectral(wide[:, 3:2051], W=1024), right) <= 1e-6
-    for dtype, bound in ((torch.bfloat16, 2.5e-3), (torch.float16, 4e-4)):
-        found = byte_spectral(wide[:, 3:2051], W=1024, dtype=dtype)
-        assert found.dtype == dtype
-        assert error(found, right) <= bound
-
-
 @pytest.mark.parametrize("given", [
     {"window": "rect"}, {"causal": False}, {"W": 1025}, {"K": 100, "N": 512},
     {"lengths": [2500, 0, 1300]}, {"window": "rect", "lengths": [7, 0, 1300], "parts": "logmag"},
@@ -221,15 +176,6 @@ def test_walk_of_every_kind(given: dict[str, Any]) -> None:
     x = random_bytes(3, 2500)
     found = byte_spectral(x, **o, lengths=lengths)
     assert error(found, reference(x, **o, lengths=lengths)) <= 2e-6
-
-
-def test_walk_of_a_stream() -> None:
-    x = random_bytes(3, 3000)
-    encoder, state, parts = ByteSpectral(W=1024), None, []
-    for piece in x.split([1, 1500, 1499], dim=1):
-        found, state = encoder.stream(piece, state)
-        parts.append(found)
-    assert error(torch.cat(parts, dim=1), reference(x, W=1024)) <= 1e-6
 
 
 # --- taps in more chunks than the first tile takes one by one
