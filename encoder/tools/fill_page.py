@@ -159,6 +159,24 @@ def front_end(found: list[Json]) -> str:
     return text.rstrip("\n") + "\n"
 
 
+def ratios(found: list[Json]) -> str:
+    """The README's sentence about the time of the front end."""
+    text = ""
+    for each in found:
+        shapes = ", ".join("{} x {} at {}".format(*row["shape"][:2], row["shape"][3])
+                           for row in each["rows"])  # fmt: skip
+        forward, both = (
+            ", ".join(f"{row[way]['one kernel']['ratio']:.2f}" for row in each["rows"])
+            for way in ("forward", "forward and backward")
+        )
+        text += (
+            f"On an {card(each['device'])} the front end takes {forward} times as long as "
+            f"PyTorch's embedding lookup forward, and {both} forward and backward "
+            f"({shapes} columns).\n"
+        )
+    return text
+
+
 def runs_of(found: Json, equal: str) -> dict[str, dict[str, list[Json]]]:
     """Runs by text and arm, the longest-known text first."""
     runs: dict[str, dict[str, list[Json]]] = defaultdict(lambda: defaultdict(list))
@@ -253,7 +271,11 @@ def equal(kept: list[Json]) -> str:
     seen = f"The future is seen by {', '.join(leaks)}" if leaks else "None sees the future"
     unigram = "; ".join(f"{text} {found['unigram'][text]:.3f}" for text in found["unigram"])
     words = f"{seen}, in {len(every)} runs. Without any context: {unigram} bits a byte.\n\n"
-    return cards(every) + words + table(head, rows) + "\n" + one_kernel(of)
+    conv = less(of, "one-kernel+conv8", "embedding+conv8")
+    return (
+        f"{cards(every)}{words}{table(head, rows)}\n{one_kernel(of)}\n"
+        f"`one-kernel+conv8` less `embedding+conv8` at each seed:\n\n{conv}"
+    )
 
 
 def less(of: Columns, one: str, other: str) -> str:
@@ -307,8 +329,22 @@ def worth(kept: list[Json]) -> str:
         "Bits a byte on held-out text, mean of three seeds ± the furthest, models of "
         f"{common / 1e6:.1f} million parameters. Lowest: {winners}.\n\n"
         + table(("front end", *(title(*key) for key in of)), rows)
-        + "\n`one-kernel+conv8` less `embedding+conv8` at each seed:\n\n"
-        + less(of, "one-kernel+conv8", "embedding+conv8")
+        + f"\nDifferences of the means, column by column: {differences(of)}.\n"
+    )
+
+
+def differences(of: Columns) -> str:
+    pairs = (
+        ("one-kernel", "embedding"),
+        ("one-kernel", "embedding+conv8"),
+        ("one-kernel+conv8", "embedding+conv8"),
+        ("embedding+conv8+ngrams", "embedding+conv8"),
+    )
+    return "; ".join(
+        f"`{one}` less `{other}` "
+        + ", ".join(f"{mean(a[one]) - mean(a[other]):+.3f}" for a in of.values())
+        for one, other in pairs
+        if all(one in arms and other in arms for arms in of.values())
     )
 
 
@@ -316,6 +352,7 @@ TABLES: dict[str, tuple[str, Callable[[list[Json]], str]]] = {
     "shares": ("grid", shares),
     "grid": ("grid", grid),
     "front-end": ("front-end", front_end),
+    "ratios": ("front-end", ratios),
     "times": ("bench", times),
     "arms": ("arms", arms),
     "equal": ("arms", equal),

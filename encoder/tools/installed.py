@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Try the installed package as a user meets it: README, torch.compile, export, Hugging Face's form.
 
-    python -m venv clean && clean/bin/pip install torch kernels ./encoder
+    python -m venv clean && clean/bin/pip install torch numpy kernels safetensors ./encoder
     clean/bin/python encoder/tools/installed.py
 
-On a GPU everything runs there, and the model is trained in bfloat16. `kernels` may be missing.
+On a GPU everything runs there, and the model is trained in bfloat16. `kernels` and `safetensors`
+may be missing.
 """
 
 from __future__ import annotations
@@ -86,11 +87,21 @@ def exported() -> str:
 
 
 def state() -> str:
-    """A state that is tensors alone, and goes into a new module."""
+    """A state that is tensors alone, goes into a new module, and through the hub's own form."""
     model, other = Model().to(DEVICE, DTYPE), Model().to(DEVICE, DTYPE)
     other.load_state_dict(model.state_dict(), strict=True)
     assert torch.equal(model(example(9)), other(example(9)))
-    return f"state: {', '.join(model.front.state_dict())}"
+    words = f"state: {', '.join(model.front.state_dict())}"
+    if not all(importlib.util.find_spec(each) for each in ("huggingface_hub", "safetensors")):
+        return words
+    mixin = importlib.import_module("huggingface_hub").PyTorchModelHubMixin
+    on_hub = type("OnHub", (Model, mixin), {})()
+    with tempfile.TemporaryDirectory() as folder:
+        on_hub.save_pretrained(folder)
+        again = type(on_hub).from_pretrained(folder)
+    x = example(9).cpu()
+    assert torch.equal(on_hub(x), again(x))
+    return f"{words}; from_pretrained gives the same"
 
 
 def universal() -> str:
