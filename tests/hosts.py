@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tritonwin.support.pip import Pip
 from tritonwin.system.host import Environment, Host
-from tritonwin.system.registry import MemoryRegistry, Registry
+from tritonwin.system.registry import Registry, Value
+
+
+@dataclass(frozen=True)
+class MemoryRegistry(Registry):
+    data: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+
+    def subkeys(self, key: str, *, view: int = 64) -> tuple[str, ...]:
+        del view
+        start = key.lower() + "\\"
+        below = (stored[len(start) :] for stored in self.data if stored.lower().startswith(start))
+        return tuple(dict.fromkeys(name.split("\\", 1)[0] for name in below))
+
+    def values(self, key: str, *, view: int = 64) -> dict[str, Value]:
+        del view
+        wanted = key.lower()
+        return next((dict(v) for k, v in self.data.items() if k.lower() == wanted), {})
 
 
 def fake_host(
@@ -20,7 +37,7 @@ def fake_host(
     """A machine whose home and current folder are `tmp`, with nothing of the real one."""
     return Host(
         Environment(dict(env or {}), windows=windows),
-        registry or MemoryRegistry(),
+        registry or Registry(),
         cwd=tmp,
         home=tmp,
         windows=windows,

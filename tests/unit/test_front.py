@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from fix_world import World, proof
 from fronts import Front, repairable, served, setting_of
-from hosts import fake_host
+from hosts import MemoryRegistry, fake_host
 from killing import CAN_FORK, killed_at
 from page_client import FORM, question_of
 from trees import tree_hash
@@ -30,7 +30,6 @@ from tritonwin.facts.system import STORED
 from tritonwin.front import desk
 from tritonwin.front import server as serving
 from tritonwin.front.door import Door
-from tritonwin.system.registry import MemoryRegistry
 
 GOOD = ("failed", "passed")  # the proofs before and after
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from hosts import fake_host
+from hosts import MemoryRegistry, fake_host
 from pace import PATIENCE
 from trees import plant, write
 
@@ -20,7 +20,7 @@ from tritonwin.facts.gpu import display_adapters, nvidia_version, read_gpus
 from tritonwin.facts.records import Driver, Gpu
 from tritonwin.system.host import Host
 from tritonwin.system.process import Completed
-from tritonwin.system.registry import MemoryRegistry, Value
+from tritonwin.system.registry import Value
 
 DISPLAY = r"HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e968-e325-11ce-bfc1-08002be10318}"
 NVIDIA: dict[str, Value] = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from environments import make_venv
-from hosts import fake_host
+from hosts import MemoryRegistry, fake_host
 from pe_files import pe_file
 from pe_version import versioned
 from trees import plant, write
@@ -15,7 +15,6 @@ from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.python_layout import describe, is_store_alias, read_pth, read_pyvenv
 from tritonwin.facts.records import Interpreter
 from tritonwin.system.host import Host
-from tritonwin.system.registry import MemoryRegistry
 
 PYTHON = r"HKLM\SOFTWARE\Python"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import healthy
 import pytest
+from hosts import MemoryRegistry
 from pe_files import pe_file
 
 from tritonwin.facts.records import ExtensionFile, Facts
 from tritonwin.system.host import Environment, Host
-from tritonwin.system.registry import MemoryRegistry
 from tritonwin.verify import records
 from tritonwin.verify.causes import dll_hints
 

@@ -9,14 +9,13 @@ from urllib.parse import quote
 
 import pytest
 from cases import cases
-from hosts import fake_host
+from hosts import MemoryRegistry, fake_host
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.facts.redaction.rules import TABLE
-from tritonwin.system.registry import MemoryRegistry
 
 ALEX = Identity(
     users=("alex", "torch"),

@@ -3,14 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hosts import fake_host
+from hosts import MemoryRegistry, fake_host
 from installed import target
 from trees import plant
 
 from tritonwin.facts.packages import read_shadows
 from tritonwin.facts.records import PthFile
 from tritonwin.system.host import Host
-from tritonwin.system.registry import MemoryRegistry
 
 
 def host(tmp: Path, env: dict[str, str] | None = None, app: Path | None = None) -> Host:

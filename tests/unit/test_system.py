@@ -5,13 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from hosts import fake_host
+from hosts import MemoryRegistry, fake_host
 from trees import plant, write
 
 from tritonwin.facts.system import git_long_paths, parse_meminfo, read_system
 from tritonwin.system import winapi
 from tritonwin.system.host import Host
-from tritonwin.system.registry import MemoryRegistry
 from tritonwin.system.winapi import Memory
 
 NT = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion"

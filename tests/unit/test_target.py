@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from environments import VirtualEnvironment, make_venv
-from hosts import fake_host
+from hosts import MemoryRegistry, fake_host
 from hypothesis import given
 from hypothesis import strategies as st
 from pace import PATIENCE
@@ -15,7 +15,6 @@ from trees import plant
 from tritonwin.facts.target import TargetError, deep_import, examine
 from tritonwin.system.host import Environment, Host
 from tritonwin.system.process import parse_answer
-from tritonwin.system.registry import MemoryRegistry
 
 COOKIE = "0123456789abcdef"
 

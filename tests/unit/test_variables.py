@@ -6,12 +6,11 @@ from typing import get_args
 import pytest
 from cases import cases
 from healthy import changed, variable
-from hosts import fake_host
+from hosts import MemoryRegistry, fake_host
 
 from tritonwin.facts.system import Kind, flaws, known, known_variables, read_variables
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
-from tritonwin.system.registry import MemoryRegistry
 
 USER = r"HKCU\Environment"
 MACHINE = r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"

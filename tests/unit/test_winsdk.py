@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hosts import fake_host
+from hosts import MemoryRegistry, fake_host
 from trees import plant
 
 from tritonwin.facts.records import WindowsSdk
 from tritonwin.facts.toolchain.msvc import find_windows_sdks
 from tritonwin.facts.toolchain.parts import parts
-from tritonwin.system.registry import MemoryRegistry
 
 ROOTS_KEY = "HKLM\\SOFTWARE\\Microsoft\\Windows Kits\\Installed Roots"
 SDKS_KEY = "HKLM\\SOFTWARE\\Microsoft\\Microsoft SDKs\\Windows\\v10.0"

@@ -42,6 +42,7 @@ def command(
     from tritonwin.facts import snapshot as snapshots
     from tritonwin.facts.redaction.identity import Identity
     from tritonwin.output.blocks import line
+    from tritonwin.output.documents import SnapshotWritten
     from tritonwin.output.terminal import answer
     from tritonwin.system.host import Host
 
@@ -51,6 +52,5 @@ def command(
         line(f"written: {output}"),
         line("Look at it, then attach it: it holds no user name, host name or secret."),
     )
-    document = {"schema": "tritonwin.snapshot-written/1", "path": str(output)}
-    answer(document, said, as_json=as_json)
+    answer(SnapshotWritten(path=str(output)), said, as_json=as_json)
     return Exit.DONE

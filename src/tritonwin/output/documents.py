@@ -10,7 +10,7 @@ import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from tritonwin import __version__
 from tritonwin.facts.records import Interpreter, PythonKind
@@ -126,6 +126,14 @@ class VerifyReport(TargetDocument):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SnapshotWritten(Document):
+    """The document of `tritonwin snapshot`: where the snapshot is."""
+
+    schema: Literal["tritonwin.snapshot-written/1"] = "tritonwin.snapshot-written/1"
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class RungList(Document):
     """The document of `tritonwin verify --list`."""
 
@@ -133,10 +141,8 @@ class RungList(Document):
     rungs: tuple[Rung, ...]
 
 
-def print_document(document: Any) -> None:
-    """Print a record of `output.documents`, or a tree of plain JSON values."""
-    tree = document if isinstance(document, dict) else to_json(document)
-    json.dump(tree, sys.stdout, indent=2)
+def print_document(document: object) -> None:
+    json.dump(to_json(document), sys.stdout, indent=2)
     sys.stdout.write("\n")
 
 

@@ -3,51 +3,30 @@
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 Value = str | int
 
 
-class Registry(ABC):
-    """Read-only registry. Keys are spelled `HKLM\\SOFTWARE\\...`; names are case-insensitive.
+class Registry:
+    """Read-only registry; this one is empty, as where there is no Windows.
 
-    `view` is 64 or 32 (WOW6432Node). What is absent or cannot be read is left out.
+    Keys are spelled `HKLM\\SOFTWARE\\...`; names are case-insensitive. `view` is 64 or 32
+    (WOW6432Node). What is absent or cannot be read is left out.
     """
 
-    @abstractmethod
     def subkeys(self, key: str, *, view: int = 64) -> tuple[str, ...]:
         """Names of the keys below `key`."""
+        del key, view
+        return ()
 
-    @abstractmethod
     def values(self, key: str, *, view: int = 64) -> dict[str, Value]:
         """All strings and numbers of the key. A key's default value has an empty name."""
+        del key, view
+        return {}
 
     def value(self, key: str, name: str, *, view: int = 64) -> Value | None:
         lowered = {k.lower(): v for k, v in self.values(key, view=view).items()}
         return lowered.get(name.lower())
-
-
-@dataclass(frozen=True)
-class MemoryRegistry(Registry):
-    """A registry in memory: what Linux has (nothing), and what tests fill."""
-
-    data: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
-
-    def subkeys(self, key: str, *, view: int = 64) -> tuple[str, ...]:
-        del view
-        start = key.lower() + "\\"
-        names: dict[str, None] = {}
-        for stored in self.data:
-            if stored.lower().startswith(start):
-                names[stored[len(start) :].split("\\", 1)[0]] = None
-        return tuple(names)
-
-    def values(self, key: str, *, view: int = 64) -> dict[str, Value]:
-        del view
-        wanted = key.lower()
-        return next((dict(v) for k, v in self.data.items() if k.lower() == wanted), {})
 
 
 if sys.platform == "win32":
@@ -89,7 +68,7 @@ if sys.platform == "win32":
 
 
 def this_registry() -> Registry:
-    """The registry of the running machine; an empty one where there is none."""
+    """The registry of the running machine."""
     if sys.platform == "win32":
         return WindowsRegistry()
-    return MemoryRegistry()
+    return Registry()

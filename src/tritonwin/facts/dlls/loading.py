@@ -29,7 +29,7 @@ from tritonwin.facts.records import ExtensionFile, Interpreter, RuntimeDll, Runt
 from tritonwin.facts.torch_triton import read_torch
 from tritonwin.system.files import is_file, is_folder, names_in
 from tritonwin.system.host import Environment, Host
-from tritonwin.system.registry import MemoryRegistry
+from tritonwin.system.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _windows_in(root: Path | None, host: Host) -> Host:
     windows = next((f"{root}{os.sep}{name}" for name in names if name.lower() == "windows"), "")
     return Host(
         Environment({"SystemRoot": windows}, windows=True),
-        MemoryRegistry(),
+        Registry(),
         cwd=root or host.cwd,
         home=root or host.home,
         windows=True,
