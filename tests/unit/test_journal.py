@@ -665,8 +665,7 @@ def test_two_at_once(store: Store, target: Path) -> None:
     assert other.stdout
     try:
         assert other.stdout.readline().strip() == b"held"
-        busy = rf"process {other.pid}\) is at work on"
-        with pytest.raises(TargetBusyError, match=busy), store.lock(exe):
+        with pytest.raises(TargetBusyError, match="is at work on"), store.lock(exe):
             pass
         with store.lock(str(target.parent / "another" / "python.exe")):
             pass

@@ -28,9 +28,9 @@ class JournalError(UserError):
     """A change that cannot be made or undone; the message names the file."""
 
 
-def refusal(path: Path, error: OSError) -> JournalError:
-    """The error of a change to the disk."""
-    reason = f"cannot change {path}: {error.strerror or error}"
+def refusal(place: Path | str, error: OSError) -> JournalError:
+    """The error of a change to the disk or the registry."""
+    reason = f"cannot change {place}: {error.strerror or error}"
     if error.errno == errno.ENOSPC:
         return JournalError(reason, "Make room on that drive and try again.")
     if error.errno in _LIMITS:
@@ -39,8 +39,8 @@ def refusal(path: Path, error: OSError) -> JournalError:
         return JournalError(reason, "See what was begun and did not end: tritonwin undo --list")
     return JournalError(
         reason,
-        "Close the programs that use it (ComfyUI, Python, an editor) and try again; in a "
-        "folder like Program Files administrator rights are needed.",
+        "Close the programs that use it (ComfyUI, Python, an editor) and try again; for a folder "
+        "like Program Files and for settings of all users administrator rights are needed.",
     )
 
 
@@ -51,14 +51,6 @@ def in_words() -> Iterator[None]:
         yield
     except OSError as error:
         raise refusal(Path(str(error.filename or "a file")), error) from error
-
-
-def registry_refusal(key: str, error: OSError) -> JournalError:
-    """The error of a change to the registry."""
-    reason = f"cannot change {key}: {error.strerror or error}"
-    if isinstance(error, PermissionError):
-        return JournalError(reason, "Run tritonwin in a terminal started as administrator.")
-    return JournalError(reason)
 
 
 # On Windows a virus scanner or an indexer holds a new file for a moment.

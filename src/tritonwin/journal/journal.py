@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tritonwin import __version__
 from tritonwin.journal import disk
-from tritonwin.journal.disk import JournalError, in_words, refusal, registry_refusal
+from tritonwin.journal.disk import JournalError, in_words, refusal
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.log import Log
 from tritonwin.journal.records import (
@@ -223,7 +223,7 @@ class Journal:
             with self._recorded(SetValue(n=self._n, key=key, name=name, old=old, new=value)):
                 self.registry.set(key, name, value)
         except OSError as error:
-            raise registry_refusal(key, error) from error
+            raise refusal(key, error) from error
 
     # -- inside
 

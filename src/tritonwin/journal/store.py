@@ -23,7 +23,7 @@ from tritonwin.journal.records import Header, MakeFolder, State, Unreadable
 from tritonwin.system.access import hold, nearest_existing
 from tritonwin.system.codec import DecodeError, Json, from_json, parse, to_json
 from tritonwin.system.data_folder import VARIABLE, data_folder
-from tritonwin.system.files import is_file, names_in, read_bytes, read_text
+from tritonwin.system.files import is_file, names_in, read_bytes
 from tritonwin.system.host import Environment
 
 HEADER = "journal.json"
@@ -283,21 +283,18 @@ def locked(path: Path, target: str, wait: float) -> Iterator[None]:
     lock on a file of that name.
 
     Raises:
-        TargetBusyError: another process has it; the message says which.
+        TargetBusyError: another process has it.
         JournalError: the lock file cannot be made.
     """
     end = time.monotonic() + wait
     while (descriptor := _tried(path)) is None:
         if time.monotonic() >= end:
             raise TargetBusyError(
-                f"another tritonwin{_holder(path)} is at work on {target}",
+                f"another tritonwin is at work on {target}",
                 "Wait until it has finished, or end it, and try again.",
             )
         time.sleep(_PAUSE)
     try:
-        with contextlib.suppress(OSError):  # a full disk; only for words
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, str(os.getpid()).encode())
         yield
     finally:
         os.close(descriptor)
@@ -315,8 +312,3 @@ def _tried(path: Path) -> int | None:
                 f"new change another one can be named in the variable {VARIABLE}."
             )
         raise refused from error
-
-
-def _holder(path: Path) -> str:
-    number = (read_text(path) or "").strip()
-    return f" (process {number})" if number.isdecimal() else ""

@@ -18,7 +18,7 @@ from tritonwin.journal.backwards import (
     TakeFolder,
     words,
 )
-from tritonwin.journal.disk import JournalError, in_words, registry_refusal
+from tritonwin.journal.disk import JournalError, in_words, refusal
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.log import RESERVE, Log
 from tritonwin.journal.records import (
@@ -257,7 +257,7 @@ class _Run:
                     faultpoint("before put value")
                     self.registry.set(key, name, value)
                 except OSError as error:
-                    raise registry_refusal(key, error) from error
+                    raise refusal(key, error) from error
 
     def _rename(self, number: int, source: Path, destination: Path) -> None:
         """Move a folder with a loaded DLL in it file by file; `_into` goes on where it stopped."""

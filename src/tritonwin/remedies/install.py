@@ -15,7 +15,7 @@ from tritonwin.journal import Store
 from tritonwin.remedies.apply import apply_plan, clear_unfinished
 from tritonwin.remedies.context import Agree, OnEvent, ignore
 from tritonwin.remedies.distributions import install_change, remove_change
-from tritonwin.remedies.plan import CannotRemedyError, Change, Plan, target_to_change
+from tritonwin.remedies.plan import Change, Plan, need_rights, target_to_change
 from tritonwin.remedies.records import (
     ChoiceEvent,
     Installation,
@@ -28,7 +28,6 @@ from tritonwin.support.install_plan import InstallPlan
 from tritonwin.support.packages import FORK, module_of
 from tritonwin.support.pip import Pip
 from tritonwin.support.wheel_choice import InstallStatus
-from tritonwin.system.shells import word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,23 +79,13 @@ def install(
         on_event(PlanEvent(plan=planned.plan))
     if planned.status != "planned" or options.dry_run:
         return planned
-    _permitted(planned.plan, facts, target)
+    for change in planned.plan.changes:  # before gigabytes are fetched
+        need_rights(change, facts)
     if not agree("Make these changes?"):
         return replace(planned, status="declined")
     with store.lock(target.executable, wait=5):
         journal = apply_plan(planned.plan, target, store, pip, on_event)
     return _imported(replace(planned, journal=journal), target, on_event)
-
-
-def _permitted(plan: Plan, facts: Facts, target: Interpreter) -> None:
-    """Refuse before gigabytes are fetched that could not be put into place."""
-    change = next((c for c in plan.changes if c.admin), None)
-    if change is not None and facts.system.admin is False:
-        raise CannotRemedyError(
-            f"this needs administrator rights: {change.what}",
-            "Run it in a terminal started as administrator, or make an environment of your own: "
-            f"{word(target.executable) or 'python'} -m venv FOLDER",
-        )
 
 
 def _planned(

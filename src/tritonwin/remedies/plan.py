@@ -70,6 +70,16 @@ class _Change:
         return any("://" in s.location and not s.location.startswith("file:") for s in self.sources)
 
 
+def need_rights(change: _Change, facts: Facts) -> None:
+    """Raises CannotRemedyError where the change needs administrator rights that are not here."""
+    if change.admin and facts.system.admin is False:
+        raise CannotRemedyError(
+            f"this needs administrator rights: {change.what}",
+            "Run it in a terminal started as administrator. For packages, an environment of your "
+            "own needs none: python -m venv FOLDER",
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class SetVariable(_Change):
     """Store an environment variable."""

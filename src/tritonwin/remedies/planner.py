@@ -24,6 +24,7 @@ from tritonwin.remedies.plan import (
     Plan,
     RemoveDistribution,
     Unsolved,
+    need_rights,
 )
 
 # by the name that an action has in the catalogue
@@ -95,17 +96,9 @@ def _changes(problem: Problem, context: PlanContext) -> Iterator[Change]:
         if action.name not in INSTALLS:
             planned = PLAN[action.name](context, **action.arguments)
             for change in planned if isinstance(planned, tuple) else (planned,):
-                yield _permitted(change, context)
-
-
-def _permitted(change: Change, context: PlanContext) -> Change:
-    """The change itself; refused here, it does not take the rest of the plan down with it."""
-    if change.admin and context.facts.system.admin is False:
-        raise CannotRemedyError(
-            f"this needs administrator rights: {change.what}",
-            "Run tritonwin fix in a terminal started as administrator.",
-        )
-    return change
+                # refused here, it does not take the rest of the plan down with it
+                need_rights(change, context.facts)
+                yield change
 
 
 def _join(changes: list[Change], change: Change, problem: Problem) -> None:
@@ -133,7 +126,8 @@ def _with_installs(
     asking = sorted(installs, key=lambda problem: INSTALLS.index(installs[problem][0].name))
     actions = [action for problem in asking for action in installs[problem]]
     try:
-        change = _permitted(_install_or_build(actions, context), context)
+        change = _install_or_build(actions, context)
+        need_rights(change, context.facts)
     except UserError as error:
         kept = [c for c in changes if not set(c.problems) <= set(installs)]
         return kept, [_left(problem, error) for problem in asking]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from pathlib import Path
 
 from tritonwin.facts.records import Interpreter
@@ -18,10 +19,8 @@ def plan_rename(context: PlanContext, *, path: str) -> RenameShadow:
     if not old.exists():
         raise CannotRemedyError(f"{old} is not there any more")
     # a name with a hyphen cannot be imported
-    names = (f"{old.stem}-renamed{end}{old.suffix}" for end in ("", *map(str, range(2, 100))))
-    new = next((p for name in names if not (p := old.with_name(name)).exists()), None)
-    if new is None:
-        raise CannotRemedyError(f"no free name is left beside {old}", "Rename it by hand.")
+    names = (f"{old.stem}-renamed{n if n > 1 else ''}{old.suffix}" for n in count(1))
+    new = next(p for name in names if not (p := old.with_name(name)).exists())
     return RenameShadow(
         path=path,
         new=str(new),

@@ -6,9 +6,9 @@ import base64
 import contextlib
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,17 +125,17 @@ def forget_change(options: UndoOptions, store: Store, agree: Agree) -> Forgotten
 
 def _forgotten(identifier: str, others: Sequence[tuple[Path, Path]], store: Store) -> Forgotten:
     """Move the files of others aside, each by the place where it was, and delete the rest."""
-    # the clock may have been set back to an identifier of then
-    names = (f"{identifier}-{n}" if n else identifier for n in count())
-    aside = next(p for n in names if not os.path.lexists(p := store.root.parent / "kept" / n))
+    aside = None
+    if others:
+        home = store.root.parent / "kept"
+        home.mkdir(parents=True, exist_ok=True)
+        aside = tempfile.mkdtemp(prefix=f"{identifier}-", dir=home)
     for number, (kept, place) in enumerate(others):
-        to = aside / f"{number}-{place.name}"
-        to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(kept, to)
+        shutil.move(kept, f"{aside}/{number}-{place.name}")
     left = store.forget(identifier)
     return Forgotten(
         left=tuple(map(str, left)),
-        aside=str(aside) if others else None,
+        aside=aside,
         places=tuple(str(place) for _, place in others),
     )
 

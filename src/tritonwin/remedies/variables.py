@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PureWindowsPath
 
-from tritonwin.facts.records import Facts, Variable
+from tritonwin.facts.records import Facts
 from tritonwin.facts.system import FILE_SYSTEM, STORED, known
 from tritonwin.journal import RegistryValue
 from tritonwin.remedies.context import ApplyContext, PlanContext
@@ -22,6 +22,7 @@ from tritonwin.system.winapi import in_ascii
 
 CACHES = {"TRITON_CACHE_DIR": "t", "TORCHINDUCTOR_CACHE_DIR": "i"}
 
+_CONSOLES = "Consoles that are open keep the old value: open a new one."
 _WHERE: dict[tuple[StoredScope, ...], str] = {
     (): "in what tritonwin starts",
     ("user",): "for this user",
@@ -29,18 +30,18 @@ _WHERE: dict[tuple[StoredScope, ...], str] = {
 }
 
 
-def plan_set(context: PlanContext, *, variable: str, value: str) -> SetVariable:
+def plan_set(_: PlanContext, *, variable: str, value: str) -> SetVariable:
     # a user's variable comes before the machine's, which need not be touched
     return SetVariable(
         variable=variable,
         value=value,
         what=f'set {variable} to "{value}" for this user',
-        note=_console(f"set {variable}={value}", _found(variable, context), value),
+        note=_CONSOLES,
     )
 
 
 def plan_unset(context: PlanContext, *, variable: str) -> UnsetVariable:
-    found = _found(variable, context)
+    found = (v for v in context.facts.variables if v.name.upper() == variable.upper())
     scopes = tuple(v.scope for v in found if v.scope != "process")
     if "machine" in scopes and not context.machine_wide:
         raise CannotRemedyError(
@@ -52,7 +53,7 @@ def plan_unset(context: PlanContext, *, variable: str) -> UnsetVariable:
         scopes=scopes,
         what=f"unset {variable} {_WHERE.get(scopes, 'for this user and for all users')}",
         admin="machine" in scopes,
-        note=_console(f"set {variable}=", [v for v in found if v.scope == "process"], None)
+        note=_CONSOLES
         if scopes
         else f"{variable} is stored nowhere: this console, or what started it (a .bat file), sets "
         f"it. Take it out there, or start through: tritonwin run",
@@ -128,14 +129,3 @@ def stored_variables(registry: Registry) -> dict[str, str]:
         for name, value in registry.values(key).items()
         if isinstance(value, str) and known(name)
     }
-
-
-def _found(name: str, context: PlanContext) -> list[Variable]:
-    return [v for v in context.facts.variables if v.name.upper() == name.upper()]
-
-
-def _console(command: str, seen: list[Variable], wanted: str | None) -> str | None:
-    """A hint where the old value is already in a console's memory."""
-    if all(v.value == wanted for v in seen):
-        return None
-    return f"Consoles that are open keep the old value: open a new one, or type: {command}"
