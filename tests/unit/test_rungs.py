@@ -280,18 +280,6 @@ def test_why_xformers_has_no_kernel(
     assert getattr(caught.value, "problem", None) == problem
 
 
-def test_every_type_is_spelled_in_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stand-in has the types that rungs use; `str` of torch's would be "torch.float32"."""
-    torch = ModuleType("torch")
-    text = "".join(path.read_text("utf-8") for path in PROGRAMS if "short(" in path.read_text())
-    used = set(re.findall(r"torch\.(b?float\d+)\b", text))
-    vars(torch).update({name: f"torch.{name}" for name in used})
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    short = program("compare").short
-    names = {short(f"torch.{name}") for name in used}
-    assert names == {"fp16", "bf16", "fp32"}
-
-
 @pytest.mark.parametrize(
     ("variables", "compiler", "arch", "problem"),
     [

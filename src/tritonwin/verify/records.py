@@ -132,10 +132,7 @@ class Proof:
             return "gpu-untried"
         return "proven" if self.holds else "not-proven"
 
-    def passed(self) -> frozenset[str]:
-        return frozenset(r.id for r in self.results if r.state == "passed")
-
     def worse_than(self, before: Proof) -> tuple[str, ...]:
         """Rungs that passed before and are broken now."""
         broken = {r.id for r in self.results if r.state in BROKEN}
-        return tuple(r.id for r in before.results if r.id in before.passed() & broken)
+        return tuple(r.id for r in before.results if r.state == "passed" and r.id in broken)

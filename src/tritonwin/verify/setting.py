@@ -116,22 +116,6 @@ def _workers(facts: Facts) -> int:
 
 # -- demands
 
-# The words of `demands` in ladder.toml, and what each asks of the facts.
-DEMANDS = {
-    "compiler": "a C compiler that takes gcc's options",
-    "cxx-compiler": "one for C++: cl.exe on Windows, gcc or clang elsewhere",
-    "driver": "NVIDIA's driver",
-    "amd-chip": "AMD's chip is known",
-    "amd-card": "an AMD card whose chip is known, and a driver of AMD that has HIP",
-    "gpu": "a GPU whose compute capability is known, and its driver",
-    "generation": "Triton compiles for this GPU generation (support/hardware.toml)",
-    "tensor-cores": "everything of Triton works on it, dot products included",
-    "dtype": "dtype:NAME: the GPU, or Triton on it, has the number format (support/hardware.toml)",
-    "torch": "torch is installed",
-    "torch-cuda": "it is built for CUDA",
-    "package-gpu": "the rung's package has kernels for the GPU (support/packages.toml)",
-}
-
 
 def obstacle(rung: Rung, setting: ProofSetting) -> tuple[RungState, str] | None:
     """The reason not to try a rung in this setting; None if there is none."""
@@ -150,7 +134,7 @@ def obstacle(rung: Rung, setting: ProofSetting) -> tuple[RungState, str] | None:
 
 
 def _lacking(word: str, value: str, setting: ProofSetting, rung: Rung) -> str | None:
-    """The reason that a word of `DEMANDS` is not met; None: it is."""
+    """The reason that a word of the table's `demands` is not met; None: it is."""
     facts, capability = setting.facts, setting.capability(rung)
     match word:
         case "compiler" if setting.compiler is None:

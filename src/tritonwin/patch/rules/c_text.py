@@ -113,11 +113,9 @@ def _atomic(source: Source, marker: str) -> str:
 
 # -- GetLastError
 
-_FOUND = re.compile(
-    r"\b(?P<pointer>\w+) =\s*(?:\\\n\s*)?\(\w+(?:##\w+)?\)\s*GetProcAddress\("
-    r"(?P<between>(?:.{0,200}\n){1,4}?)"
-    r"(?P<indent> *)(?:long|int|DWORD) (?P<error>\w+) = GetLastError\(\);(?P<rest>[ \\]*\n *if \()"
-    r"(?P<test>(?P=error)(?: != 0)?)(?P<close>\) \{)(?P<blanks> *)"
+_FOUND = (
+    r"(\b(\w+) =\s*(?:\\\n\s*)?\(\w+(?:##\w+)?\)\s*GetProcAddress\((?:.{0,200}\n){1,4}?)"
+    r"( *)(?:long|int|DWORD) (\w+) = GetLastError\(\);([ \\]*\n *if \()\4(?: != 0)?\) \{"
 )
 
 
@@ -128,17 +126,4 @@ def _last_error(source: Source, marker: str) -> str:
         if "HMODULE handle = LoadLibraryA" in source.text:
             return fixed("it looks at the pointer")
         return absent("it is not written for GetProcAddress")
-    return substituted(source.text, _FOUND.pattern, lambda m: _better(m, marker), found)
-
-
-def _better(match: re.Match[str], marker: str) -> str:
-    old = f"{match['indent']}long {match['error']} = GetLastError();"
-    # as wide as what it replaces, where it can be: a macro's backslashes stay in their column
-    comment = f"{match['indent']}/* {marker} */".ljust(len(old))
-    start = match[0][: match.start("indent") - match.start()]
-    rest = match["rest"]
-    if rest.startswith(" ") and "\\" in rest:
-        rest = " " * max(0, len(old) + rest.index("\\") - len(comment)) + rest[rest.index("\\") :]
-    test = f"!{match['pointer']}"
-    blanks = " " * max(0, len(match["blanks"]) + len(match["test"]) - len(test))
-    return f"{start}{comment}{rest}{test}{match['close']}{blanks}"
+    return substituted(source.text, _FOUND, rf"\1\3/* {marker} */\5!\2) {{", found)

@@ -93,5 +93,5 @@ def random(
 
 
 def short(dtype: torch.dtype) -> str:
-    """The name of a type in figures and details, the same in every rung: fp16, bf16, fp32."""
-    return {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32"}[dtype]
+    """The name of a type in figures and details: float16."""
+    return str(dtype).replace("torch.", "")
