@@ -141,13 +141,6 @@ class Source:
                 functions += [(node.name, method) for method in methods]
         return functions
 
-    def assignment(self, name: str) -> ast.Assign | None:
-        """`name = ...` at the top of the module."""
-        for node in self.tree.body:
-            if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
-                return node
-        return None
-
     # -- editing
 
     def spliced(self, *changes: tuple[int, int, str]) -> str:
@@ -156,10 +149,6 @@ class Source:
         for start, end, new in sorted(changes, reverse=True):
             text = text[:start] + new + text[end:]
         return text
-
-    def instead_of(self, node: ast.expr | ast.stmt, new: str, marker: str) -> str:
-        """`new` and a comment in the place of a node that nothing follows on its last line."""
-        return self.spliced((*self.line_ends(node), f"{new}  # {marker}"))
 
     def marked(self, line: int, marker: str) -> tuple[int, int, str]:
         """The change that puts a comment at the end of a line of Python code.

@@ -12,7 +12,6 @@ from tritonwin.patch.rules import (  # noqa: F401 - they declare edits
     c_text,
     cache,
     cuda_driver,
-    extern,
     helper_modules,
     ptxas,
 )

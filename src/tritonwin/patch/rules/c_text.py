@@ -1,4 +1,4 @@
-"""5a-5k, GL: C that Windows or its compilers do not take, in driver.c and in launchers."""
+"""5a, 5b: C that Windows or its compilers do not take, in driver.c and in launchers."""
 
 from __future__ import annotations
 
@@ -92,38 +92,3 @@ def _aligned(source: Source, marker: str) -> str:
         return unknown("posix_memalign is called in another place")
     text = head[:start] + _ALLOCATE.format(marker=marker) + head[start:]
     return replaced(text + "posix_memalign(" + tail, _FREE, _FREE_BOTH)
-
-
-@edits("stdatomic")
-def _atomic(source: Source, marker: str) -> str:
-    text = source.text
-    if "<stdatomic.h>" not in text:
-        return absent("stdatomic.h is not included")
-    place = text.find("\n#include <stdatomic.h>\n") + 1
-    if not place or is_guarded(text, place):
-        return fixed("stdatomic.h is not included on Windows")
-    if "_Atomic" in text or "atomic_" in text:
-        return unknown("it uses stdatomic.h")
-    return replaced(
-        text,
-        "#include <stdatomic.h>\n",
-        f"#ifndef _WIN32 /* {marker} */\n#include <stdatomic.h>\n#endif\n",
-    )
-
-
-# -- GetLastError
-
-_FOUND = (
-    r"(\b(\w+) =\s*(?:\\\n\s*)?\(\w+(?:##\w+)?\)\s*GetProcAddress\((?:.{0,200}\n){1,4}?)"
-    r"( *)(?:long|int|DWORD) (\w+) = GetLastError\(\);([ \\]*\n *if \()\4(?: != 0)?\) \{"
-)
-
-
-@edits("last-error", "last-error-launcher")
-def _last_error(source: Source, marker: str) -> str:
-    found = source.text.count("= GetLastError();")
-    if not found:
-        if "HMODULE handle = LoadLibraryA" in source.text:
-            return fixed("it looks at the pointer")
-        return absent("it is not written for GetProcAddress")
-    return substituted(source.text, _FOUND, rf"\1\3/* {marker} */\5!\2) {{", found)

@@ -1,11 +1,11 @@
-"""R, LP, K: files and the key of Triton's cache."""
+"""R, LP: files of Triton's cache."""
 
 from __future__ import annotations
 
 import ast
 
 from tritonwin.patch import payload
-from tritonwin.patch.edits import Source, calls, fixed, unknown, walk
+from tritonwin.patch.edits import Source, calls, fixed, unknown
 from tritonwin.patch.engine import edits
 
 _REPLACE = """\
@@ -48,20 +48,3 @@ def _long(source: Source, marker: str) -> str:
         new = f"_tritonwin_long_path({source.text[start:end]})  # {marker}"
         changes.append((start, end, new))
     return payload.appended(source.spliced(*changes), "long_path.py", marker)
-
-
-_LIBRARY = '"_C/libtriton.so"'
-
-
-@edits("libtriton-name")
-def _library(source: Source, marker: str) -> str:
-    function = source.function("triton_key", absent="triton_key is elsewhere")
-    if "libtriton.so" not in source.segment(function):
-        return fixed("the suffix of libtriton is that of the system")
-    names = [node for node in walk(function, ast.Constant) if source.segment(node) == _LIBRARY]
-    if len(names) != 1 or "os.name" in source.segment(function):
-        return fixed("Windows reads libtriton.pyd")
-    return source.spliced(
-        (*source.span(names[0]), f'"_C/libtriton.pyd" if os.name == "nt" else {_LIBRARY}'),
-        source.marked(names[0].lineno, marker),
-    )
