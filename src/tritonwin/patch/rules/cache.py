@@ -5,31 +5,10 @@ from __future__ import annotations
 import ast
 
 from tritonwin.patch import payload
-from tritonwin.patch.edits import Source, calls, fixed, unknown
+from tritonwin.patch.edits import Source, fixed, unknown
 from tritonwin.patch.engine import edits
 
-_REPLACE = """\
-try:
-    {replace}
-except PermissionError:  # {marker}
-    if os.name != "nt" or not os.path.exists(filepath):
-        raise
-    os.remove(temp_path)
-"""
 _JOIN = "self.cache_dir = os.path.join(self.cache_dir, self.key)"
-
-
-@edits("cache-replace")
-def _replace(source: Source, marker: str) -> str:
-    function = source.function("put", "FileCacheManager", absent="there is no FileCacheManager")
-    if "except PermissionError" in source.segment(function):
-        return fixed("a file that another process holds is left to it")
-    found = [s for s in function.body if calls(s, "os.replace")]
-    if len(found) != 1 or source.segment(found[0]) != "os.replace(temp_path, filepath)":
-        return unknown("put has another form")
-    statement = found[0]
-    text = _REPLACE.format(marker=marker, replace=source.segment(statement))
-    return source.instead(statement, text)
 
 
 @edits("long-paths")

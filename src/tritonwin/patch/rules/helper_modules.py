@@ -6,7 +6,7 @@ import ast
 import re
 
 from tritonwin.patch import payload
-from tritonwin.patch.edits import Source, absent, fixed, unknown
+from tritonwin.patch.edits import Source, fixed, unknown
 from tritonwin.patch.engine import edits
 
 _ARGUMENTS = ["name", "src", "srcdir", "library_dirs", "include_dirs", "libraries"]
@@ -16,27 +16,6 @@ _CALL = """\
 if os.name == "nt":  # {marker}
     return _tritonwin_build({arguments})
 """
-_SETUPTOOLS = """\
-try:
-    import setuptools
-except ImportError:  # {marker}
-    setuptools = None
-"""
-
-
-@edits("setuptools-import")
-def _setuptools(source: Source, marker: str) -> str:
-    imports = [
-        node
-        for node in source.tree.body
-        if isinstance(node, ast.Import) and ast.unparse(node) == "import setuptools"
-    ]
-    if not imports:
-        if "setuptools" in source.text:
-            return fixed("setuptools is imported only when it is used")
-        return absent("it does not use setuptools")
-    start, end = source.span(imports[0])
-    return source.spliced((start, end, _SETUPTOOLS.format(marker=marker).rstrip("\n")))
 
 
 @edits("windows-build")
@@ -56,23 +35,3 @@ def _build(source: Source, marker: str) -> str:
         return unknown("_build has another form")
     call = _CALL.format(marker=marker, arguments=arguments)
     return payload.appended(source.before(first, call), "windows_build.py", marker)
-
-
-_SUFFIX = 'f"{name}.so"'
-_SUFFIX_OF_SYSTEM = """f"{name}.{'pyd' if os.name == 'nt' else 'so'}\""""
-
-
-@edits("module-suffix", "amd-module-suffix")
-def _module_suffix(source: Source, marker: str) -> str:
-    function = source.function(
-        "compile_module_from_src", absent="helper modules are compiled in runtime/build.py"
-    )
-    text = source.segment(function)
-    if _SUFFIX not in text or ".pyd" in text:
-        return fixed("helper modules get the suffix of the system")
-    if text.count(_SUFFIX) != 2:
-        return unknown("the names of helper modules are put together in another form")
-    start = source.span(function)[0]
-    found = re.finditer(re.escape(_SUFFIX), text)
-    changes = [(start + m.start(), start + m.end(), _SUFFIX_OF_SYSTEM) for m in found]
-    return source.spliced(*changes, source.marked(function.lineno, marker))

@@ -16,40 +16,6 @@ if os.name == "nt":  # {marker}
 """
 
 
-@edits("tool-suffix")
-def _tool_suffix(source: Source, marker: str) -> str:
-    function = source.function("_path_to_binary")
-    text = source.segment(function)
-    if ".exe" in text or '"EXE"' in text:
-        return fixed("the name of the tool gets its .exe")
-    joins = [c for c in walk(function, ast.Call) if ast.unparse(c.func) == "os.path.join"]
-    if len(joins) != 1 or [ast.unparse(last) for last in joins[0].args[-1:]] != ["binary"]:
-        return unknown("the path of the tool is put together in another form")
-    return source.spliced(
-        (*source.span(joins[0].args[-1]), 'binary + (".exe" if os.name == "nt" else "")'),
-        source.marked(joins[0].end_lineno or 0, marker),
-    )
-
-
-@edits("tool-variables-3.3", "tool-variables")
-def _variables(source: Source, marker: str) -> str:
-    function = source.find("__init__", "env_nvidia_tool") or source.find("_path_to_binary")
-    if function is None:
-        return absent("the variables are not read here")
-    keys = [
-        node
-        for node in walk(function, ast.JoinedStr)
-        if ast.unparse(node).startswith(("f'TRITON_{", 'f"TRITON_{'))
-    ]
-    if len(keys) != 1:
-        return unknown("the name of the variable is put together in another form")
-    added = [n for n in function.body if isinstance(n, ast.AugAssign) and "EXE" in ast.unparse(n)]
-    if not added or added[0].lineno > keys[0].lineno:
-        return fixed("the name of the variable is built without .exe")
-    end = source.span(keys[0])[1]
-    return source.spliced((end, end, '.replace(".EXE", "")'), source.marked(keys[0].lineno, marker))
-
-
 @edits("ptxas-blackwell")
 def _blackwell(source: Source, marker: str) -> str:
     function = source.find("get_ptxas")
@@ -100,29 +66,6 @@ def _shell(source: Source, marker: str) -> str:
         return unknown("the shell command of ptxas has another form")
     text = _ARGUMENTS.format(marker=marker, run=source.segment(statement))
     return source.instead(statement, text)
-
-
-@edits("ptxas-output")
-def _output(source: Source, marker: str) -> str:
-    function = source.function("make_cubin")
-    runs = calls(function, "subprocess.run")
-    for run in runs:
-        named = {keyword.arg: keyword.value for keyword in run.keywords}
-        if "shell" in named:
-            return absent("ptxas is started through a shell")
-        if "stdout" in named:
-            return fixed("all that ptxas prints goes to its log")
-        inherits, log = named.get("close_fds"), named.get("stderr")
-        if inherits is None or log is None or ast.unparse(inherits) != "False":
-            return unknown("ptxas is started in another form")
-        at = source.span(log)
-        stdout = f'{ast.unparse(log)}, stdout=flog if os.name == "nt" else None'
-        return source.spliced(
-            (*source.span(inherits), 'os.name == "nt"'),
-            (*at, stdout),
-            source.marked(run.end_lineno or run.lineno, marker),
-        )
-    return unknown("make_cubin starts nothing")
 
 
 _NAMES = ("fsrc", "flog")
