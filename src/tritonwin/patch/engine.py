@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from tritonwin.patch import payload
 from tritonwin.patch.edits import NoEdit, Source, substituted
 
 RuleState = Literal[
@@ -44,6 +45,7 @@ class TextStep:
             are the answer for a text that has the first, or lacks the second.
         old: an expression that is replaced by `new`; in it "{marker}" stands for the rule's.
         times: how often it must be found; None: at least once.
+        append: the file of `payload` whose code the module gets at its end.
     """
 
     where: str = ""
@@ -53,6 +55,7 @@ class TextStep:
     old: str = ""
     new: str = ""
     times: int | None = None
+    append: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ class Rule:
                 times = step.times or len(re.findall(step.old, text, re.MULTILINE)) or 1
                 new = step.new.replace("{marker}", self.marker)
                 text = substituted(text, step.old, new, times)
+            elif step.append:
+                text = payload.appended(text, step.append, self.marker)
             elif bool(re.search(step.where or step.unless, text, re.MULTILINE)) == bool(step.where):
                 raise NoEdit(step.state, step.reason)
         return text

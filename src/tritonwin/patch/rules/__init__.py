@@ -7,14 +7,9 @@ import pkgutil
 from typing import Any
 
 from tritonwin.patch.engine import Rule, TextStep
-from tritonwin.patch.rules import (  # noqa: F401 - they declare edits
-    amd,
-    c_text,
-    cache,
-    cuda_driver,
-    helper_modules,
-    ptxas,
-)
+
+# they declare edits
+from tritonwin.patch.rules import c_text, cuda_driver, helper_modules, ptxas  # noqa: F401
 
 
 def _rows() -> list[dict[str, Any]]:
