@@ -15,7 +15,7 @@ from winlane.upstream import UPSTREAM
 from tritonwin.patch import engine
 from tritonwin.patch.edits import NoEdit, Source, is_guarded, replaced, unknown
 from tritonwin.patch.engine import Rule
-from tritonwin.patch.rules import BY_ID, FILES, RULES, c_text
+from tritonwin.patch.rules import BY_ID, FILES, RULES, by_structure
 
 each_rule = pytest.mark.parametrize("tried", RULES, ids=lambda r: r.id)
 
@@ -141,14 +141,14 @@ def test_what_follows_on_a_line_is_not_lost(after: str) -> None:
 
 
 def test_the_shim_in_an_f_string_is_the_shim() -> None:
-    inside = c_text.shim_in_f_string("tritonwin:x")
+    inside = by_structure.shim_in_f_string("tritonwin:x")
     assert "\\" not in inside
     quoted = f'f"""{inside}"""'
-    assert eval(quoted) == c_text.shim("tritonwin:x")
+    assert eval(quoted) == by_structure.shim("tritonwin:x")
 
 
 def test_the_shim_asks_no_last_error() -> None:
-    assert "GetLastError" not in c_text.shim("x")
+    assert "GetLastError" not in by_structure.shim("x")
 
 
 @pytest.mark.parametrize(

@@ -114,32 +114,22 @@ class Source:
 
     # -- finding
 
-    def function(self, name: str, inside: str | None = None, absent: str = "") -> ast.FunctionDef:
-        """As `find`; raises NoEdit with the reason `absent` if there is none."""
-        found = self.find(name, inside)
-        if found is None:
-            raise NoEdit("absent", absent or f"there is no {name}")
-        return found
+    def function(self, name: str) -> ast.FunctionDef:
+        """As `find`; raises NoEdit if there is none."""
+        found = self.find(name)
+        return absent(f"there is no {name}") if found is None else found
 
-    def find(self, name: str, inside: str | None = None) -> ast.FunctionDef | None:
-        """The function of that name, at the top or in a class; `inside` names the class."""
+    def find(self, name: str) -> ast.FunctionDef | None:
+        """The function of that name, at the top or in a class."""
         if f"def {name}(" not in self.text:
             return None  # a parse takes a hundred times as long
-        functions = self._functions
-        found = (f for owner, f in functions if f.name == name and inside in (None, owner))
-        return next(found, None)
+        return next((function for function in self._functions if function.name == name), None)
 
     @cached_property
-    def _functions(self) -> list[tuple[str | None, ast.FunctionDef]]:
-        """Each function with the name of its class."""
-        functions: list[tuple[str | None, ast.FunctionDef]] = []
-        for node in self.tree.body:
-            if isinstance(node, ast.FunctionDef):
-                functions.append((None, node))
-            elif isinstance(node, ast.ClassDef):
-                methods = (each for each in node.body if isinstance(each, ast.FunctionDef))
-                functions += [(node.name, method) for method in methods]
-        return functions
+    def _functions(self) -> list[ast.FunctionDef]:
+        tops = self.tree.body
+        inside = (each for top in tops if isinstance(top, ast.ClassDef) for each in top.body)
+        return [each for each in (*tops, *inside) if isinstance(each, ast.FunctionDef)]
 
     # -- editing
 
@@ -149,17 +139,6 @@ class Source:
         for start, end, new in sorted(changes, reverse=True):
             text = text[:start] + new + text[end:]
         return text
-
-    def marked(self, line: int, marker: str) -> tuple[int, int, str]:
-        """The change that puts a comment at the end of a line of Python code.
-
-        Raises NoEdit for a line that goes on behind its end, in a string or by a backslash.
-        """
-        code = self.lines[line - 1].rstrip("\n")
-        if code.endswith("\\") or '"""' in code or "'''" in code:
-            unknown("a line that is to be marked goes on in the next one")
-        end = self.start_of(line) + len(code)
-        return (end, end, f"  # {marker}")
 
     def before(self, statement: ast.stmt, code: str) -> str:
         """`code`, written without indentation, on lines of its own before a statement."""

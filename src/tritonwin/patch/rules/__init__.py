@@ -1,4 +1,4 @@
-"""All rules: the rows of `rules.toml`, with their steps or the edit that a module here declares."""
+"""All rules: the rows of `rules.toml`, with their steps or the edit of `by_structure`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import pkgutil
 from typing import Any
 
 from tritonwin.patch.engine import Rule, TextStep
-
-# they declare edits
-from tritonwin.patch.rules import c_text, cuda_driver, helper_modules, ptxas  # noqa: F401
+from tritonwin.patch.rules import by_structure  # noqa: F401 - it declares edits
 
 
 def _rows() -> list[dict[str, Any]]:
