@@ -100,9 +100,9 @@ FAULTS = {
     "limit": (
         Reply(
             status=403,
-            headers={"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795000000"},
+            headers={"X-RateLimit-Remaining": "0"},
         ),
-        "limit of requests is reached until",
+        "limit of requests is reached",
     ),
     "not there": (Reply(status=404), "HTTP 404"),
     "half": (Reply(b'[{"assets": [{"name": "', cut=9), "broke off after 9 of 23"),

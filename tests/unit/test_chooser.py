@@ -188,14 +188,9 @@ ON_OLD_CARDS = [
     ("torch<2.7", (TORCH.format("2.6.0+cu126"), TORCH.format("2.9.1+cu126")), TURING, "2.6.0+cu126", ()),
     ("torch", (TORCH.format("2.9.1+cu126"),), {"gpus": ("6.1",)}, "2.9.1+cu126", ("of which nothing works on pascal",)),
     ("torch", (TORCH.format("2.9.1+cu126"),), {"gpus": ("7.5", "8.9")}, "2.9.1+cu126", ()),
-    # an older one is taken when insisted on
-    *(
-        (f"triton-windows{asked}", TW_FILES, TURING, "3.2.0.post21", ("all of triton 3.2 works on turing", "torch.compile may fail"))
-        for asked in ("<3.3", "==3.2.*", ">=3.2,<3.5")
-    ),
-    ("triton-windows<3.2", TW_FILES, TURING, "3.1.0.post17", ("all of triton 3.1 works on turing",)),
     ("triton-windows<3.3", TW_FILES, {"gpus": ("8.9",)}, None, ()),
-    # the installed one stays, unless a later one is insisted on
+    # the installed one stays, unless another one is asked for
+    ("triton-windows<3.3", TW_FILES, TURING, None, ()),
     ("triton-windows", TW_FILES, KEPT, "3.2.0.post21", ("torch.compile may fail",)),
     ("triton-windows>=3.2", TW_FILES, KEPT, "3.2.0.post21", ("torch.compile may fail",)),
     ("triton-windows>=3.3", TW_FILES, KEPT, "3.5.1.post24", (PAIR,)),

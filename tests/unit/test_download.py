@@ -242,15 +242,15 @@ def test_a_slow_server_is_given_up_by_the_clock(slow: str) -> None:
 
 
 def test_a_certificate_of_no_known_authority(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refused, with the variables that name one's own authority; taken once one of them does."""
+    """Refused, with the variable that names one's own authority; taken once it does."""
     monkeypatch.setenv("NO_PROXY", "*")
     with list_server(tls=True) as server:
         server.replies = {"/ok": Reply(CONTENT)}
         with pytest.raises(DownloadError, match="CERTIFICATE_VERIFY_FAILED") as refused:
             download.read(f"{server.address}/ok", timeout=20)
-        assert "PIP_CERT" in refused.value.help
+        assert "SSL_CERT_FILE" in refused.value.help
         assert server.asked == []
-        monkeypatch.setenv("PIP_CERT", str(CERTIFICATE))
+        monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
         assert download.read(f"{server.address}/ok", timeout=20) == CONTENT
 
 

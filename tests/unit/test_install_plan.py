@@ -15,7 +15,6 @@ from wheel_files import add_to_index, make_wheel, sha256
 
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts, Torch
-from tritonwin.support import install_plan as install_plan_module
 from tritonwin.support import pip as pip_module
 from tritonwin.support.chooser import choose
 from tritonwin.support.fitting import needs_of
@@ -27,7 +26,7 @@ from tritonwin.support.install_plan import (
     sources_for,
 )
 from tritonwin.support.links import WheelLink
-from tritonwin.support.pip import Pip, PipError, Places, configured_places, dry_run, with_uv
+from tritonwin.support.pip import Pip, PipError, configured_places, dry_run
 from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_choice import FileSource
 
@@ -325,45 +324,6 @@ def test_sources_are_those_that_pip_is_configured_for(
     assert configured_places(target.pip).index is not None
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     assert configured_places(target.pip).index is None
-
-
-@pytest.mark.parametrize(
-    ("variables", "expected"),
-    [
-        ({}, Places(index="pip", extra_indexes=("more",), find_links=("/w",))),
-        (
-            {"UV_INDEX_URL": "https://old.example", "UV_EXTRA_INDEX_URL": "a  more"},
-            Places(index="https://old.example", extra_indexes=("a", "more"), find_links=("/w",)),
-        ),
-        (
-            {
-                "UV_DEFAULT_INDEX": "mirror=https://new.example/simple?a=b",
-                "UV_INDEX_URL": "https://old.example",
-                "UV_INDEX": "torch=https://t.example https://u.example",
-                "UV_EXTRA_INDEX_URL": "https://not.example",
-                "UV_FIND_LINKS": "D:\\my wheels, /x",
-            },
-            Places(
-                index="https://new.example/simple?a=b",
-                extra_indexes=("https://t.example", "https://u.example", "more"),
-                find_links=("D:\\my wheels", "/x", "/w"),
-            ),
-        ),
-    ],
-)
-def test_uvs_variables_count(variables: dict[str, str], expected: Places) -> None:
-    pip = Places(index="pip", extra_indexes=("more",), find_links=("/w",))
-    assert with_uv(pip, variables) == expected
-
-
-@pytest.mark.parametrize(("managers", "index"), [(("uv",), "https://uv.example"), (("venv",), "p")])
-def test_uvs_variables_count_for_its_environments(
-    monkeypatch: pytest.MonkeyPatch, managers: tuple[str, ...], index: str
-) -> None:
-    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://uv.example")
-    monkeypatch.setattr(install_plan_module, "configured_places", lambda _: Places(index="p"))
-    facts = part("target", managers=managers)
-    assert sources_for(facts, lambda: Pip(("pip",))).indexes == (index,)
 
 
 def test_sources_without_asking_pip() -> None:

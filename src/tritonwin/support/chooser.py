@@ -81,8 +81,6 @@ def choose(
         passed: builds of torch that are not taken, with the reason.
         notes, unread: of the collection of the candidates.
     """
-    if canonicalize_name(request.name) == FORK:
-        needs = needs.insisting(request)
     rejected: list[Rejection] = []
 
     def reject(link: WheelLink, *reasons: str) -> None:

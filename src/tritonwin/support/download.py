@@ -14,9 +14,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from email.message import Message
-from functools import cache
 from http.client import HTTPException
 from pathlib import Path
 from types import MappingProxyType
@@ -44,8 +42,6 @@ _LARGEST = 8 * 1024**3  # bytes of a file that is fetched
 _SECONDS = 3600.0  # for it
 _ATTEMPTS = 4
 _PAUSE = 0.5  # seconds before a transfer that broke off is taken up
-# the variables that name a company's own certificates for pip and its libraries
-_CERTIFICATE_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 # the next page in a field Link: <https://api.example.org/list?page=2>; rel="next"
@@ -62,10 +58,6 @@ class NoAnswerError(DownloadError):
 
 class LimitReachedError(DownloadError):
     """The server takes no more requests for a while."""
-
-
-class UnauthorizedError(DownloadError):
-    """The server does not accept the token or password."""
 
 
 class _UnchangedError(DownloadError):
@@ -114,7 +106,7 @@ def ask(
         limit, timeout: as for `read`.
 
     Raises:
-        DownloadError: as for `read`; LimitReachedError, UnauthorizedError and NoAnswerError apart.
+        DownloadError: as for `read`; LimitReachedError and NoAnswerError apart.
     """
     said = Message()
     sent = {**headers, "If-None-Match": etag} if etag else headers
@@ -344,14 +336,12 @@ def _blocks(
             raise NotFoundError(f"nothing is at {shown} (HTTP {error.code})") from None
         if error.code == 304:
             raise _UnchangedError(f"{shown} is unchanged") from None
-        if error.code == 401:
-            raise UnauthorizedError(f"{shown}: HTTP 401 {error.reason}") from None
         said_limit = error.headers.get("X-RateLimit-Remaining") == "0"
         if error.code == 429 or (
             error.code == 403 and (said_limit or "Retry-After" in error.headers)
         ):
             raise LimitReachedError(
-                f"{shown}: its limit of requests is reached{_until(error.headers)}",
+                f"{shown}: its limit of requests is reached",
                 "Wait, or work with local files.",
             ) from None
         raise DownloadError(
@@ -365,17 +355,8 @@ def _blocks(
         reason = getattr(error, "reason", None) or error
         advice = "Check the connection (a proxy is named in HTTPS_PROXY), or work with local files."
         if isinstance(reason, ssl.SSLCertVerificationError):
-            advice = "Name your company's certificates in the variable SSL_CERT_FILE or PIP_CERT."
+            advice = "Name your company's certificates in the variable SSL_CERT_FILE."
         raise NoAnswerError(f"{shown} could not be read: {reason}", advice) from None
-
-
-def _until(said: Message) -> str:
-    """The time at which the server takes requests again, " until 18:45 UTC", or nothing."""
-    try:
-        moment = int(said.get("X-RateLimit-Reset", ""))
-        return datetime.fromtimestamp(moment, timezone.utc).strftime(" until %H:%M UTC")
-    except (ValueError, OverflowError, OSError):
-        return ""
 
 
 def _stream(
@@ -405,21 +386,9 @@ def _open(url: str, timeout: float, headers: Mapping[str, str]) -> io.BufferedIO
         sent["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
     clean = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
     request = urllib.request.Request(clean, headers=sent)  # noqa: S310 - the scheme is checked
-    named = tuple(os.environ.get(name, "") for name in _CERTIFICATE_VARIABLES)
-    https = urllib.request.HTTPSHandler(context=_trusting(named))
-    opener = urllib.request.build_opener(_CheckedRedirects(), https)  # with the proxies of now
+    opener = urllib.request.build_opener(_CheckedRedirects())  # with the proxies of now
     stream: io.BufferedIOBase = opener.open(request, timeout=timeout)
     return stream
-
-
-@cache  # to read the system's certificates takes 60 ms
-def _trusting(certificates: tuple[str, ...]) -> ssl.SSLContext:
-    """The context that trusts these files as well as the system's authorities."""
-    context = ssl.create_default_context()
-    for file in certificates:
-        if file and Path(file).is_file():
-            context.load_verify_locations(cafile=file)
-    return context
 
 
 class _CheckedRedirects(urllib.request.HTTPRedirectHandler):

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from tritonwin.facts.amd import Chip, chip
@@ -32,7 +31,6 @@ class Needs:
         tags: of wheels that this Python loads, with their places, the best first.
         torch: the torch that will be there, which may be one that is still to be installed.
         triton: the version of the triton-windows that is installed.
-        insisted: a triton-windows is asked for that excludes what the torch wants.
         gpus: compute capabilities of the NVIDIA GPUs.
         driver_cuda: the highest CUDA that the NVIDIA driver runs.
         other_gpu: the vendor of the GPU if there is no NVIDIA GPU.
@@ -49,7 +47,6 @@ class Needs:
     tags: wheels.TargetTags
     torch: Torch | None = None
     triton: str | None = None
-    insisted: bool = False
     gpus: tuple[str, ...] = ()
     driver_cuda: str | None = None
     other_gpu: str | None = None
@@ -81,20 +78,12 @@ class Needs:
     def stays(self, triton: str | None) -> bool:
         """True if this Triton may stay beside a torch that wants another.
 
-        All of it works on the GPU and not all of what the torch wants; and such a one is installed,
-        or it is insisted on.
+        All of it works on the GPU, not all of what the torch wants, and such a one is installed.
         """
         if not self.triton_series:
             return False
-        rests_on = (triton, triton if self.insisted else self.triton)
         table, wanted = matrix.load(), self.triton_series[-1]
-        return all(table.whole_pair(each, wanted, self.gpus) for each in rests_on)
-
-    def insisting(self, request: Requirement) -> Needs:
-        """The same for a request of triton-windows."""
-        wanted = [r.newest for s in self.triton_series if (r := matrix.load().release(s))]
-        excluded = not any(request.specifier.contains(v, prereleases=True) for v in wanted)
-        return replace(self, insisted=bool(wanted) and excluded)
+        return all(table.whole_pair(each, wanted, self.gpus) for each in (triton, self.triton))
 
     def with_torch(self, link: WheelLink) -> Needs:
         """The same target with the torch of this wheel in it."""

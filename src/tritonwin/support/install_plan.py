@@ -28,7 +28,6 @@ from tritonwin.support.pip import (
     by_address,
     configured_places,
     dry_run,
-    with_uv,
 )
 from tritonwin.support.sources import Sources
 from tritonwin.support.versions import parse as parse_version
@@ -96,8 +95,6 @@ def sources_for(
     if named.indexes:
         return on_torch
     places = configured_places(pip())
-    if facts.target is not None and "uv" in facts.target.managers:
-        places = with_uv(places, os.environ)
     return replace(
         on_torch,
         lists=(*named.lists, *places.find_links),

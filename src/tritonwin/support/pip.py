@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -38,38 +38,18 @@ _SECTIONS = ("global", "install", ":env:")
 # nowhere, and report that as done.
 PLACES = frozenset({"INDEX_URL", "EXTRA_INDEX_URL", "FIND_LINKS", "NO_INDEX"})
 CONSTRAINT = "CONSTRAINT"
-_HEEDED = PLACES | frozenset(
-    {
-        "CACHE_DIR",
-        "CERT",
-        "CLIENT_CERT",
-        "CONFIG_FILE",
-        CONSTRAINT,
-        "DEFAULT_TIMEOUT",
-        "ISOLATED",
-        "KEYRING_PROVIDER",
-        "NO_CACHE_DIR",
-        "PROXY",
-        "RESUME_RETRIES",
-        "RETRIES",
-        "TIMEOUT",
-        "TRUSTED_HOST",
-        "USE_DEPRECATED",
-        "USE_FEATURE",
-    }
+_HEEDED = PLACES.union(
+    ("CACHE_DIR", "CERT", "CLIENT_CERT", "CONFIG_FILE", CONSTRAINT, "DEFAULT_TIMEOUT", "ISOLATED"),
+    ("KEYRING_PROVIDER", "NO_CACHE_DIR", "PROXY", "RESUME_RETRIES", "RETRIES", "TIMEOUT"),
+    ("TRUSTED_HOST", "USE_DEPRECATED", "USE_FEATURE"),
 )
 # A pip.ini may hold these as well; variables come before every file.
+_OFF = ["DRY_RUN", "QUIET", "REQUIRE_HASHES", "REQUIRE_VIRTUALENV", "USER", "VERBOSE"]
 _SWITCHES = {
+    **{f"PIP_{name}": "0" for name in _OFF},
     "PIP_NO_INPUT": "1",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    "PIP_DRY_RUN": "0",
-    "PIP_QUIET": "0",
-    "PIP_REQUIRE_HASHES": "0",
-    "PIP_REQUIRE_VIRTUALENV": "0",
-    "PIP_USER": "0",
-    "PIP_VERBOSE": "0",
 }
-_NAMED = re.compile(r"\A[\w.-]+=(?=[A-Za-z/.])")  # `torch=https://...` gives an index a name
 
 
 class PipError(UserError):
@@ -157,29 +137,6 @@ def configured_places(pip: Pip) -> Places:
         extra_indexes=tuple(settings.get("extra-index-url", "").split()) if index else (),
         find_links=tuple(settings.get("find-links", "").split()),
     )
-
-
-def with_uv(places: Places, variables: Mapping[str, str]) -> Places:
-    """pip's places, and before them what UV_DEFAULT_INDEX, UV_INDEX and UV_FIND_LINKS say.
-
-    Of the older names, UV_INDEX_URL and UV_EXTRA_INDEX_URL, uv itself takes the newer ones first.
-    """
-    default = _uv_values(variables, "UV_DEFAULT_INDEX", "UV_INDEX_URL")
-    extra = _uv_values(variables, "UV_INDEX", "UV_EXTRA_INDEX_URL")
-    folders = _uv_values(variables, "UV_FIND_LINKS")
-    return replace(
-        places,
-        index=default[0] if default else places.index,
-        extra_indexes=tuple(dict.fromkeys((*extra, *places.extra_indexes))),
-        find_links=tuple(dict.fromkeys((*folders, *places.find_links))),
-    )
-
-
-def _uv_values(variables: Mapping[str, str], *names: str) -> tuple[str, ...]:
-    """The values of the first variable that is set, without the names of indexes."""
-    value = next((v for name in names if (v := variables.get(name, "").strip())), "")
-    parts = value.split("," if names[0] == "UV_FIND_LINKS" else None)
-    return tuple(_NAMED.sub("", part.strip(), count=1) for part in parts if part.strip())
 
 
 def environment(ours: Mapping[str, str], settled: frozenset[str] = frozenset()) -> dict[str, str]:

@@ -23,7 +23,6 @@ from tritonwin.support.download import (
     LimitReachedError,
     NoAnswerError,
     NotFoundError,
-    UnauthorizedError,
 )
 from tritonwin.support.links import WheelLink, read_json, read_list
 from tritonwin.support.lists import HUB_TREE, TOKENS, ListTable, Place, keep, kept, known_wheels
@@ -222,7 +221,6 @@ def _local_page(place: Place, file: Path) -> tuple[WheelLink, ...]:
 def _from_network(place: Place, address: str, sources: Sources) -> Listing | None:
     before = kept(sources.folder, address, KeptList)
     read: list[_Page] = []
-    notes: list[str] = []
     try:
         if sources.offline:
             raise DownloadError(f"not asked, because of --offline: {without_secrets(address)}")
@@ -234,7 +232,7 @@ def _from_network(place: Place, address: str, sources: Sources) -> Listing | Non
         while following is not None:
             if len(read) == _MOST_PAGES:
                 raise _NotAListError(f"it has more than {_MOST_PAGES} pages")
-            read.append(_page(place, following, sources, known.get(following), notes))
+            read.append(_page(place, following, sources, known.get(following)))
             following = read[-1].next
         if place.form != "index" and not any(page.links for page in read):
             raise _NotAListError("it names no wheel")
@@ -255,36 +253,27 @@ def _from_network(place: Place, address: str, sources: Sources) -> Listing | Non
         said = f"{place.name}: {error}".removeprefix(": ")
         return Listing(
             links=tuple(links),
-            notes=(*notes, f"{said}{advice}{instead}"),
+            notes=(f"{said}{advice}{instead}",),
             unread=before is None and not sources.offline,
         )
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     keep(sources.folder, address, KeptList(asked=now, pages=tuple(read)))
-    return Listing(links=tuple(k for page in read for k in page.links), notes=tuple(notes))
+    return Listing(links=tuple(k for page in read for k in page.links))
 
 
-def _page(
-    place: Place, address: str, sources: Sources, known: _Page | None, notes: list[str]
-) -> _Page:
+def _page(place: Place, address: str, sources: Sources, known: _Page | None) -> _Page:
     host = urlsplit(address).netloc.rpartition("@")[2]
     if host in sources.run.silent:
         raise DownloadError(f"not asked, as {host} refused or did not answer before")
-    headers = {"Accept": "application/json"} if place.form in _QUERIES else ACCEPT
-    token = sources.token if address.startswith(_GITHUB) else None
+    headers = {"Accept": "application/json"} if place.form in _QUERIES else dict(ACCEPT)
     etag = known.etag if known else None
-
-    def ask(headers: Mapping[str, str]) -> download.Answer | None:
-        seconds = sources.run.seconds()
-        return download.ask(address, limit=PAGE_LIMIT, timeout=seconds, headers=headers, etag=etag)
-
+    if sources.token and address.startswith(_GITHUB):
+        headers["Authorization"] = f"Bearer {sources.token}"
     try:
-        try:
-            answer = ask({**headers, "Authorization": f"Bearer {token}"} if token else headers)
-        except UnauthorizedError:
-            if token is None:
-                raise
-            notes.append(f"{host} refuses the token in {' or '.join(TOKENS)}")
-            answer = ask(headers)
+        seconds = sources.run.seconds()
+        answer = download.ask(
+            address, limit=PAGE_LIMIT, timeout=seconds, headers=headers, etag=etag
+        )
     except (LimitReachedError, NoAnswerError):
         sources.run.silent.add(host)
         raise
