@@ -15,7 +15,13 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Container
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -200,7 +206,12 @@ class Workers:
             pool.shutdown()
 
     def submit(self, arm: str, function: Callable[..., Any], *given: Any) -> Future[Any]:
-        return self.pools[arm].submit(function, *given)
+        try:
+            return self.pools[arm].submit(function, *given)
+        except BrokenExecutor as error:  # its process died
+            failed: Future[Any] = Future()
+            failed.set_exception(error)
+            return failed
 
     def micros(self) -> dict[str, float]:
         """Microseconds a step of each arm; nothing else runs meanwhile."""
