@@ -23,7 +23,7 @@ from source_edits import edited_facts, edited_source
 from tritonwin.build import attempt
 from tritonwin.facts import snapshot
 from tritonwin.facts.dlls.pe import read_pe
-from tritonwin.facts.dlls.tree import DllPlace, Walk
+from tritonwin.facts.dlls.tree import DllPlace, Walk, faults
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import TOKEN, Redactor
@@ -63,7 +63,7 @@ def pe(data: bytes) -> None:
     path = _file("fuzzed.dll", data)
     read_pe(path, version=True, functions=True)
     tree = Walk(places=[DllPlace(folder=path.parent, kind="file")]).tree(path)
-    assert tree.loads is (tree.modules[0].state == "found" and not list(tree.faults()))
+    assert tree.loads is (tree.modules[0].state == "found" and not faults(tree))
 
 
 def snapshots(data: bytes) -> None:

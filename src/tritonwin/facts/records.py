@@ -254,11 +254,11 @@ class CudaToolkit:
 class MsvcToolset:
     version: str  # "14.44.35207"
     path: str
-    compiler: str | None  # Hostx64\\x64\\cl.exe
-    english: bool | None  # the English resource folder 1033 is there
-    instance: str  # Visual Studio's folder
-    product: str  # "Visual Studio Build Tools 2022"
     source: str
+    compiler: str | None = None  # Hostx64\\x64\\cl.exe
+    english: bool | None = None  # the English resource folder 1033 is there
+    instance: str = ""  # Visual Studio's folder
+    product: str = ""  # "Visual Studio Build Tools 2022"
     vcvarsall: str | None = None
     missing: tuple[str, ...] = ()
     chosen: bool = False  # the one that Triton would take

@@ -58,7 +58,6 @@ def _longpaths(text: str) -> str | None:
     return next((value or "true" for values in reversed([*found]) for value in values[::-1]), None)
 
 
-_CURRENT_VERSION = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion"
 _CODE_PAGE = r"HKLM\SYSTEM\CurrentControlSet\Control\Nls\CodePage"
 FILE_SYSTEM = r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem"
 _APP_MODEL = r"HKLM\SOFTWARE\Microsoft\Windows\CurrentVersion\AppModelUnlock"
@@ -106,13 +105,7 @@ def read_system(host: Host) -> System:
 def _version(host: Host) -> Sourced:
     if sys.platform != "win32" and not host.windows:
         return os.uname().release, "uname"
-    told = winapi.windows_version()
-    if told is not None:
-        return told, "sys.getwindowsversion"
-    names = ("CurrentMajorVersionNumber", "CurrentMinorVersionNumber", "CurrentBuild")
-    parts = [host.registry.value(_CURRENT_VERSION, name) for name in names]
-    version = "" if None in parts else ".".join(str(part) for part in parts)
-    return version, f"registry {_CURRENT_VERSION}"
+    return winapi.windows_version() or "", "sys.getwindowsversion"
 
 
 def _machine(host: Host) -> Sourced:

@@ -113,24 +113,24 @@ def _refuse(path: Path, *, windows: bool) -> None:
             f"{path} is a Microsoft Store alias, which may open the Store instead of a Python",
             "Install Python from python.org and name its python.exe: --python",
         )
-    if is_folder(path):
-        raise TargetError(
-            f"{path} is a folder", "Name the interpreter itself, such as python.exe in that folder"
-        )
-    if not is_file(path):
+    if not (is_file(path) or is_folder(path)):
         raise TargetError(
             f"there is no file {path}", "Check the path; `where python` lists the Pythons on PATH"
         )
-    if file_size(path) == 0:
-        raise TargetError(f"{path} is an empty file", "Name another interpreter: --python")
-    if windows and path.suffix.lower() != ".exe":
-        raise TargetError(
-            f"{path} is not a program: a Windows Python is an .exe file",
-            "Name the python.exe itself, not a script that starts it",
-        )
-    if not _looks_like_python(path):
+    for reason, holds in (
+        ("is a folder", is_folder(path)),
+        ("is an empty file", file_size(path) == 0),
+        (
+            "is not a program: a Windows Python is an .exe file",
+            windows and path.suffix.lower() != ".exe",
+        ),
         # a shell would take the probe's lines for commands
-        raise TargetError(f"{path} is not a Python", "Name a Python 3 interpreter: --python")
+        ("is not a Python", not _looks_like_python(path)),
+    ):
+        if holds:
+            raise TargetError(
+                f"{path} {reason}", "Name a Python 3 interpreter, such as a python.exe: --python"
+            )
 
 
 def _looks_like_python(path: Path) -> bool:

@@ -70,9 +70,17 @@ def _amd(facts: Facts) -> str | None:
     return "older" if not known.family else "integrated" if known.integrated else "served"
 
 
+def _setting(name: str, facts: Facts) -> str | None:
+    value = getattr(facts.system, name)
+    return ("off", "on")[value] if isinstance(value, bool) else value
+
+
+_SETTINGS = ("long_paths", "git_long_paths", "smart_app_control")
 _PACKAGES = ("torch", "triton", "setuptools", "bitsandbytes", "sageattention", "xformers")
 _VALUES: Mapping[str, Callable[[Facts], str | None]] = {
     **{name: partial(_version, name) for name in _PACKAGES},
+    **{name: partial(_setting, name) for name in _SETTINGS},
+    "windows": lambda facts: facts.system.version if facts.windows else None,
     "torch_build": _build,
     "python_kind": lambda facts: (
         facts.target.kind if facts.target and facts.target.kind != "unknown" else None
@@ -95,4 +103,6 @@ _VALUES: Mapping[str, Callable[[Facts], str | None]] = {
     "pip_target": lambda _: None,  # a log alone shows which pip was used
 }
 # those whose values are words, not versions
-WORDS = frozenset({"amd", "machine", "os", "python_kind", "torch_build", "pip_target", "vendor"})
+WORDS = frozenset(
+    {"amd", "machine", "os", "python_kind", "torch_build", "pip_target", "vendor", *_SETTINGS}
+)

@@ -174,27 +174,9 @@ class DllTree:
     def module(self, name: str) -> Module | None:
         return next((m for m in self.modules if m.name.lower() == name.lower()), None)
 
-    def faults(self) -> Iterator[tuple[Module, Need, Module]]:
-        """(who needs, what of it, from whom) for all that keeps the file from being loaded.
-
-        Delayed imports are left out: the file loads without them. A file that is damaged itself is
-        what needs, and what is needed.
-        """
-        first = self.modules[0]
-        if first.state in BAD:
-            yield first, Need(dll=first.name), first
-        by_name = {m.name.lower(): m for m in self.modules}
-        for owner in self.modules:
-            for need in owner.needs:
-                if need.delayed or owner.delayed:
-                    continue
-                found = by_name[need.dll.lower()]
-                if found.state in BAD or need.lacking:
-                    yield owner, need, found
-
     @property
     def loads(self) -> bool:
-        return not any(self.faults())
+        return not faults(self)
 
 
 @dataclass
@@ -321,26 +303,35 @@ class Fault:
 
 
 def faults(tree: DllTree) -> tuple[Fault, ...]:
-    """Empty where the file loads, as far as files tell."""
-    rows: dict[str, list[tuple[Module, Need, Module]]] = {}
-    for row in tree.faults():
-        rows.setdefault(row[2].name.lower(), []).append(row)
-    found = []
-    for of_module in rows.values():
-        module = of_module[0][2]
-        needed_by = tuple(dict.fromkeys(owner.name for owner, _, _ in of_module))
-        lacking = tuple(dict.fromkeys(f for _, need, _ in of_module for f in need.lacking))
-        fault = Fault(
-            dll=module.name,
-            path=module.path,
-            version=module.version,
-            needed_by=needed_by,
-            lacking=lacking,
-            text=_text(module, needed_by[0], len(lacking), tree),
-            help=origin(module.name),
-        )
-        found.append(fault)
-    return tuple(found)
+    """What keeps the file from being loaded, as far as files tell; empty where it loads.
+
+    Delayed imports are left out: the file loads without them. A file that is damaged itself is
+    what needs, and what is needed.
+    """
+    first, by_name = tree.modules[0], {m.name.lower(): m for m in tree.modules}
+    rows: dict[str, list[tuple[str, Need]]] = {}
+    if first.state in BAD:
+        rows[first.name.lower()] = [(first.name, Need(dll=first.name))]
+    for owner in tree.modules:
+        for need in owner.needs:
+            bad = by_name[need.dll.lower()].state in BAD or need.lacking
+            if bad and not (need.delayed or owner.delayed):
+                rows.setdefault(need.dll.lower(), []).append((owner.name, need))
+    return tuple(_fault(by_name[name], needs, tree) for name, needs in rows.items())
+
+
+def _fault(module: Module, needs: Sequence[tuple[str, Need]], tree: DllTree) -> Fault:
+    needed_by = tuple(dict.fromkeys(owner for owner, _ in needs))
+    lacking = tuple(dict.fromkeys(f for _, need in needs for f in need.lacking))
+    return Fault(
+        dll=module.name,
+        path=module.path,
+        version=module.version,
+        needed_by=needed_by,
+        lacking=lacking,
+        text=_text(module, needed_by[0], len(lacking), tree),
+        help=origin(module.name),
+    )
 
 
 def _text(module: Module, owner: str, lacking: int, tree: DllTree) -> str:

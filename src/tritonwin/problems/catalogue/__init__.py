@@ -133,6 +133,10 @@ class When:
     sageattention: tuple[str, ...] = ()
     xformers: tuple[str, ...] = ()
     os: tuple[Literal["windows", "linux", "other"], ...] = ()
+    windows: tuple[str, ...] = ()
+    long_paths: tuple[Literal["on", "off"], ...] = ()
+    git_long_paths: tuple[Literal["on", "off"], ...] = ()
+    smart_app_control: tuple[Literal["on", "off", "evaluation"], ...] = ()
     python_kind: tuple[PythonKind, ...] = ()
     torch_build: tuple[Literal["cpu", "cuda", "rocm", "xpu"], ...] = ()
     machine: tuple[Literal["amd64", "arm64"], ...] = ()  # what Python is made for
@@ -184,7 +188,7 @@ class CheckTerms:
         severity: of its findings, where that is usually not the entry's.
         certainty: of its findings, usually.
         when: the facts that are the problem, instead of a function of `checks`.
-        place: the fact of `when` whose place is shown with the evidence.
+        place: the fact of `when`, or of the system, whose place is shown with the evidence.
         seen: the evidence, with facts of `when` as placeholders.
     """
 

@@ -20,7 +20,7 @@ def _compare(terms: CheckTerms, when: When, facts: Facts) -> Iterator[Seen]:
     for fact, allowed in when.conditions():
         value = value_of(fact, facts)
         if value is None:
-            raise NotApplicable(f"the version of {fact} is not known")
+            raise NotApplicable(f"not known: {fact.replace('_', ' ')}")
         if value == ABSENT and ABSENT not in allowed:
             raise NotApplicable(f"{fact} is not installed")
         fitting = fitting and bool(allows(fact, allowed, value))
@@ -28,6 +28,7 @@ def _compare(terms: CheckTerms, when: When, facts: Facts) -> Iterator[Seen]:
     if fitting:
         place = package(terms.place, facts)
         where = place.location if isinstance(place, Distribution) else place.source if place else ""
+        where = where or facts.system.sources.get(terms.place, "")
         yield seen(terms.seen.format_map(values), where)
 
 

@@ -94,16 +94,6 @@ def _torch_needs(facts: Facts, generation: Generation) -> Iterator[tuple[str, st
         yield "torch's CUDA", facts.torch.cuda, generation.cuda
 
 
-@check("bf16-needs-sm80")
-def bf16_missing(facts: Facts) -> Iterator[Seen]:
-    generation = _generation(facts)
-    if not generation.bf16:
-        capability = nvidia_capability(facts)
-        yield seen(
-            f"compute capability {capability} has no bf16 instructions (8.0 and later have)", "GPU"
-        )
-
-
 @check("fp8-needs-sm89")
 def fp8_missing(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)

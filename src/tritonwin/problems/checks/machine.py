@@ -8,7 +8,6 @@ from tritonwin.facts.amd import chip
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.problems.check import NotApplicable, Seen, check, need_target, python_series, seen
 from tritonwin.support import matrix
-from tritonwin.support.versions import fits
 
 MAX_PATH = 260
 # What Triton appends to its cache folder: \<52 characters>\tmp.pid_NNNNN_<36>\<kernel name>;
@@ -23,19 +22,6 @@ def _long_paths_on(facts: Facts) -> bool:
     if facts.system.long_paths is None:
         raise NotApplicable("the long path setting is not known")
     return facts.system.long_paths
-
-
-@check("windows-too-old")
-def windows_too_old(facts: Facts) -> Iterator[Seen]:
-    if fits(facts.system.version, "<10"):
-        yield seen(f"this is Windows NT {facts.system.version}", "system")
-
-
-@check("long-paths-off")
-def long_paths_off(facts: Facts) -> Iterator[Seen]:
-    if not _long_paths_on(facts):
-        where = facts.system.sources.get("long_paths", "registry")
-        yield seen("LongPathsEnabled is not 1", where)
 
 
 @check("max-path-260")
@@ -72,28 +58,6 @@ def build_path_too_long(facts: Facts) -> Iterator[Seen]:
             f"TEMP has {len(temp)} characters; a source build below it needs up to {_BUILD_TAIL}",
             facts.system.sources.get("temp", "TEMP"),
             path=temp,
-        )
-
-
-@check("git-long-paths")
-def git_long_paths(facts: Facts) -> Iterator[Seen]:
-    if facts.system.git_long_paths is None:
-        raise NotApplicable("Git for Windows is not installed")
-    if not facts.system.git_long_paths:
-        yield seen(
-            "git's core.longpaths is not true: checkouts with names over 260 characters fail",
-            facts.system.sources.get("git_long_paths", "gitconfig"),
-        )
-
-
-@check("app-control-blocks-dll")
-def app_control(facts: Facts) -> Iterator[Seen]:
-    if facts.system.smart_app_control is None:
-        raise NotApplicable("no Smart App Control on this Windows")
-    if facts.system.smart_app_control == "on":
-        yield seen(
-            "Smart App Control is on; libtriton.pyd and compiled kernels are not signed",
-            facts.system.sources.get("smart_app_control", "registry"),
         )
 
 

@@ -178,10 +178,7 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
     changes: dict[str, Any] = {
         "target": _interpreter(log, line),
         "torch": _torch(value("torch"), value("cuda")),
-        # a capability alone may be that of any vendor's card
-        "gpus": (() if value("gpu_name") else _others(log))
-        or _gpus(value("gpu_name"), value("gpu"))
-        or _others(log),
+        "gpus": _gpus(log, value("gpu_name"), value("gpu")),
         "rocm": (Rocm(path="", source=SOURCE, kind="zluda"),) if value("zluda") else (),
     }
     version, intels = value("triton"), value("intels_triton")
@@ -201,18 +198,7 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
         changes["drivers"] = (Driver(vendor="nvidia", source=SOURCE, version=version),)
     # toolset 14.44 has the compiler that calls itself 19.44.35207
     if version := value("msvc") or (value("msc") or "").replace("19.", "14.", 1):
-        changes["msvc"] = (
-            MsvcToolset(
-                version=version,
-                path="",
-                compiler=None,
-                english=None,
-                instance="",
-                product="",
-                source=SOURCE,
-                chosen=True,
-            ),
-        )
+        changes["msvc"] = (MsvcToolset(version=version, path="", source=SOURCE, chosen=True),)
     if version := value("setuptools"):
         found = Distribution(name="setuptools", version=version, location=SOURCE, site_packages="")
         others = (d for d in base.distributions if d.name != found.name)
@@ -303,9 +289,13 @@ def _chip(names: str) -> amd.Chip | None:
     return cards[0] if len(cards) == 1 else None
 
 
-def _gpus(name: str | None, known: str | None) -> tuple[Gpu, ...]:
-    if (name is None and known is None) or re.search(r"AMD|Radeon", name or ""):
-        return ()
+def _gpus(log: LogFacts, name: str | None, known: str | None) -> tuple[Gpu, ...]:
+    """The card in use. A capability alone may be that of any vendor's."""
+    others = _others(log)
+    if not name and (others or not known):
+        return others
+    if re.search(r"AMD|Radeon", name or ""):
+        return others
     if known:
         known = re.sub(r",\s?", ".", known)  # a tuple of Python's
     return (
