@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tritonwin.problems.catalogue import LinePattern
-from tritonwin.problems.explain import explain_lines, matches, scan
+from tritonwin.problems.explain import explain_lines, matches
 from tritonwin.problems.explain.lines import normalise, segments
 from tritonwin.problems.explain.matches import PIECE, match, pieces
-from tritonwin.problems.explain.scan import NEAR, Index, Key, Scanner, keys
+from tritonwin.problems.explain.scan import NEAR, Index, Scanner, spellings
 
 PATTERNS = (
     LinePattern(anchors=("LNK1181",), line=r"LNK1181.{0,80}'(?P<path>[^']{1,99})'"),
@@ -81,12 +81,6 @@ def test_the_same_as_line_by_line(text: str, cuts: list[int]) -> None:
     assert scanned(blocks) == naive(text)
 
 
-def test_forgetting_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "MEMORY", 500)
-    text = "\n".join(LINES * 40)
-    assert scanned(text.splitlines(keepends=True)) == naive(text)
-
-
 def test_the_text_before_a_line_is_known_across_blocks() -> None:
     scanner = Scanner(Index(PATTERNS))
     for number in range(3):
@@ -129,27 +123,7 @@ def test_long_lines_are_searched_in_pieces() -> None:
     assert max(map(len, cut)) == PIECE
 
 
-@pytest.mark.parametrize(
-    ("anchor", "word", "piece"),
-    [
-        ("LNK1181", "LNK1181", "LNK1181"),
-        ("fatal error C1083", "C1083", "\nC1083"),
-        ("torch ", "torch", "torch\n"),
-        ("Python.h not found", "Python", "Python.h\n"),
-        ("of '_C' import", "import", "\nimport"),
-        ("(R) C/C++", "C/C++", "\nC/C++"),
-    ],
-)
-def test_keys(anchor: str, word: str, piece: str) -> None:
-    assert Key(word, piece, anchor) in keys(anchor)
-
-
-def test_keys_know_how_quotes_and_backslashes_are_spelled() -> None:
-    texts = {key.text for key in keys("triton\\backends")}
+def test_quotes_and_backslashes_are_spelled_in_several_ways() -> None:
+    texts = set(spellings("triton\\backends"))
     assert texts == {"triton\\backends", "triton\\\\backends", "triton\\\\\\\\backends"}
-    assert {"Program' not", "Program&#39; not"} <= {key.text for key in keys("Program' not")}
-    assert all(key.piece.strip("\n") in key.text for key in keys("a 'b\\c' < &d"))
-
-
-def test_no_key() -> None:
-    assert keys(" ") == ()
+    assert {"Program' not", "Program&#39; not"} <= set(spellings("Program' not"))

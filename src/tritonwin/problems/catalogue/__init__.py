@@ -49,8 +49,8 @@
 
 `line` is searched in the normalised line (explain/lines.py): no escapes, no prefixes, single
 backslashes, plain quotes. Its groups that bear the name of a placeholder fill the entry's words.
-An anchor is case-sensitive, begins where a word begins and is found through its rarest word, so
-there should be a rare one: an error number, an identifier, a file name.
+An anchor is case-sensitive and begins where a word begins. A line is looked at where all words of
+one stand, so there should be a rare one: an error number, an identifier, a file name.
 
 general.toml holds the placeholders, the questions that supply their values, and advice for cards
 of other makers. marks.toml holds `[marks.NAME]`, patterns that several signatures share, and

@@ -19,7 +19,6 @@ from tritonwin.problems.explain.decode import text_blocks
 from tritonwin.problems.explain.lines import (
     clean,
     joined,
-    plain_characters,
     width_of,
     without_escapes,
 )
@@ -93,7 +92,7 @@ def _query(known: catalogue.Catalogue) -> Query:
 
 def _in_head(scanner: Scanner, block: str, matches: Matches) -> Iterator[AnchoredLine]:
     """The beginning, which is all of a log that somebody pasted: it may have been wrapped."""
-    scanner.learn(plain_characters(without_escapes(block)))
+    among = scanner.texts_in(without_escapes(block))
     lines = block.split("\n")
     width = width_of(lines)
     begin = 0
@@ -107,10 +106,11 @@ def _in_head(scanner: Scanner, block: str, matches: Matches) -> Iterator[Anchore
         # after its parts: where one of them says all, it is what will be quoted
         if reading.last >= begin:
             part = "\n".join(lines[begin : reading.last + 1])
-            yield from scanner.candidates(part, begin + 1, matches.wanted)
+            yield from scanner.candidates(part, begin + 1, matches.wanted, among)
             begin = reading.last + 1
         yield candidate
-    yield from scanner.candidates("\n".join(lines[begin:]), begin + 1, matches.wanted)
+    rest = "\n".join(lines[begin:])
+    yield from scanner.candidates(rest, begin + 1, matches.wanted, among)
 
 
 def _verdict(
