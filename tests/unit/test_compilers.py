@@ -89,22 +89,6 @@ def test_target_of_cl(tmp_path: Path, folder: str, expected: str | None) -> None
     assert found.target == expected
 
 
-@pytest.mark.parametrize(
-    ("triples", "expected"),
-    [
-        (("x86_64-w64-mingw32",), "x64"),
-        (("i686-w64-mingw32",), "x86"),
-        (("i686-w64-mingw32", "x86_64-w64-mingw32"), None),
-        (("avr",), None),
-        ((), None),
-    ],
-)
-def test_target_of_gcc(tmp_path: Path, triples: tuple[str, ...], expected: str | None) -> None:
-    plant(tmp_path / "mingw/lib/gcc", *(f"{t}/13.2.0/libgcc.a" for t in triples))
-    (found,) = find(tmp_path, on_path(tmp_path, "mingw/bin/gcc.exe"))
-    assert found.target == expected
-
-
 def test_tinycc_in_the_users_site_is_not_looked_for(tmp_path: Path) -> None:
     system, user = tmp_path / "Lib/site-packages", tmp_path / "user/site-packages"
     plant(user, "triton/runtime/tcc/tcc.exe")

@@ -129,15 +129,6 @@ def test_imports(tmp_path: Path, text: str, outcome: str, error: str | None) -> 
     assert answer["seconds"] >= 0
 
 
-def test_importing_a_submodule(tmp_path: Path) -> None:
-    (tmp_path / "package").mkdir()
-    (tmp_path / "package" / "__init__.py").write_text("__version__ = 'outer'")
-    (tmp_path / "package" / "inner.py").write_text("__version__ = 'inner'")
-    env = {"PYTHONPATH": str(tmp_path)}
-    answer = ask(sys.executable, "--import", "package.inner", flags=("-B",), env=env)
-    assert answer["version"] == "inner"
-
-
 def test_pythonpath_and_sitecustomize_do_not_reach_it(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("raise SystemExit('must not run')")
     (tmp_path / "json.py").write_text("raise SystemExit('must not run')")
@@ -159,10 +150,6 @@ def test_noise_of_the_site_packages(venv: VirtualEnvironment) -> None:
     assert Path(answer["prefix"]).samefile(venv.folder)
     assert answer["prefix"] != answer["base_prefix"]
     assert str(venv.site_packages) in answer["sys_path"]
-
-
-def test_without_site(venv: VirtualEnvironment) -> None:
-    assert ask(venv.python, flags=("-I", "-S", "-B"))["site_loaded"] is False
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -265,8 +265,3 @@ def test_identity_is_gathered_from_environment_and_registry(tmp_path: Path) -> N
         hosts=("BOX-1", "DC01"),
         domains=("CORP.TEST",),
     )
-
-
-def test_identity_without_any_name_redacts_strangers_only(tmp_path: Path) -> None:
-    redactor = Redactor(Identity())
-    assert redactor.text(r"torch on C:\Users\bo\x") == r"torch on C:\Users\<user>\x"

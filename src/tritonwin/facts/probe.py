@@ -127,10 +127,7 @@ def import_one(name: str) -> dict[str, object]:
     started = time.perf_counter()
     answer: dict[str, object] = {"module": name, "outcome": "imported"}
     try:
-        module = __import__(name)
-        for part in name.split(".")[1:]:
-            module = getattr(module, part)
-        version = getattr(module, "__version__", None)
+        version = getattr(__import__(name), "__version__", None)
         answer["version"] = None if version is None else str(version)
     except BaseException as error:  # SystemExit and KeyboardInterrupt are outcomes as well
         answer["outcome"] = "exception"

@@ -291,7 +291,7 @@ class Compiler:
     family: CompilerFamily
     path: str
     source: CompilerSource
-    target: str | None = None  # "x64", "x86"
+    target: str | None = None  # of Microsoft's: "x64", "x86"
     flaw: CompilerFlaw | None = None  # what CC names instead of a program
     chosen: bool = False  # the one that Triton would take
 

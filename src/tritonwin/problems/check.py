@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from tritonwin.facts.records import Distribution, Facts, Interpreter, Torch, Triton
+from tritonwin.facts.records import Distribution, Facts, Interpreter, Torch, Triton, Variable
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import CheckTerms
 from tritonwin.problems.records import Certainty, Evidence, Finding, Severity
@@ -53,7 +53,7 @@ def check(problem: str) -> Callable[[Callable[[Facts], Iterable[Seen]]], Check]:
 
 def seen(
     text: str,
-    where: str,
+    where: str | Variable | Distribution,
     *,
     certainty: Certainty | None = None,
     severity: Severity | None = None,
@@ -62,8 +62,15 @@ def seen(
 ) -> Seen:
     """One decisive piece of evidence, and perhaps more; `values` fill the catalogue's words.
 
+    A variable or a distribution in the place of `where` gives its place and its own values.
     Severity and certainty are given where they are not those of the check's terms.
     """
+    if isinstance(where, Variable):
+        values = {"variable": where.name, "value": where.value, **values}
+        where = f"variable {where.name} ({where.scope})"
+    elif isinstance(where, Distribution):
+        values = {"package": where.name, "package_version": where.version, **values}
+        where = where.location
     unusual = {"certainty": certainty, "severity": severity}
     return partial(
         Finding,

@@ -14,13 +14,12 @@ from tritonwin.facts.records import (
     Interpreter,
 )
 from tritonwin.facts.toolchain.parts import in_order
-from tritonwin.system.files import is_file, is_folder, names_in
+from tritonwin.system.files import is_file, is_folder
 from tritonwin.system.host import Host
 
 _ON_PATH: tuple[CompilerFamily, ...] = ("cl", "gcc", "clang", "clang-cl", "zig")
 _NEVER_SOUGHT = frozenset({"clang-cl", "zig"})
 _CL_TARGETS = {"x64": "x64", "amd64": "x64", "x86": "x86", "arm64": "arm64", "bin": "x86"}
-_GCC_TARGETS = {"x86_64": "x64", "i686": "x86", "i586": "x86", "aarch64": "arm64"}
 
 
 def find_compilers(target: Interpreter | None, host: Host) -> tuple[Compiler, ...]:
@@ -103,13 +102,6 @@ def _family(program: Path) -> CompilerFamily:
 
 
 def _target(path: Path, family: CompilerFamily) -> str | None:
-    """The machine that the compiler makes code for, if its place tells; nothing is started."""
-    if family == "cl":  # ...\\bin\\Hostx64\\x86\\cl.exe: the host, then the target
-        return _CL_TARGETS.get(path.parent.name.lower())
-    if family == "tinycc":
-        return "x64"
-    if family == "gcc":
-        triples = names_in(path.parent.parent / "lib" / "gcc")
-        targets = {_GCC_TARGETS.get(triple.split("-")[0]) for triple in triples}
-        return targets.pop() if len(targets) == 1 else None
-    return None
+    """The machine that Microsoft's compiler makes code for, by its place; nothing is started."""
+    # ...\\bin\\Hostx64\\x86\\cl.exe: the host, then the target
+    return _CL_TARGETS.get(path.parent.name.lower()) if family == "cl" else None

@@ -190,19 +190,15 @@ def override(facts: Facts) -> Iterator[Seen]:
     if named and named.value and card.architecture and named.value != card.architecture:
         yield seen(
             f"TRITON_OVERRIDE_ARCH is {named.value}, {card.name} is {card.architecture}",
-            f"variable {named.name} ({named.scope})",
-            variable=named.name,
-            value=named.value,
+            named,
         )
     spoofed = facts.variable("HSA_OVERRIDE_GFX_VERSION")
     if spoofed and spoofed.value and not _is_chip(spoofed.value, card.architecture):
         yield seen(
             f"HSA_OVERRIDE_GFX_VERSION is {spoofed.value}, {card.name} is {card.architecture}",
-            f"variable {spoofed.name} ({spoofed.scope})",
+            spoofed,
             certainty="likely",
             severity="warning",
-            variable=spoofed.name,
-            value=spoofed.value,
         )
 
 

@@ -91,12 +91,7 @@ def cc_variable(facts: Facts) -> Iterator[Seen]:
     elif named.family == "cl" and facts.variable("INCLUDE") is None:
         reason = "it forces Microsoft's compiler, whose INCLUDE and LIB are not set"
     if reason:
-        yield seen(
-            f'CC is "{variable.value}": {reason}',
-            f"variable CC ({variable.scope})",
-            variable="CC",
-            value=variable.value,
-        )
+        yield seen(f'CC is "{variable.value}": {reason}', variable)
 
 
 @check("msvc-env-not-initialised")
@@ -151,11 +146,7 @@ def vs_components(facts: Facts) -> Iterator[Seen]:
 def x86_toolchain(facts: Facts) -> Iterator[Seen]:
     target = facts.variable("VSCMD_ARG_TGT_ARCH")
     if target and target.value.strip().lower() == "x86":
-        yield seen(
-            "this is the environment of the x86 prompt",
-            "variable VSCMD_ARG_TGT_ARCH",
-            variable=target.name,
-        )
+        yield seen("this is the environment of the x86 prompt", target)
     cl = next((c for c in _usable(facts) if c.family == "cl"), None)
     if cl and cl.target == "x86":
         yield seen("the first cl.exe makes 32-bit programs", cl.path)
@@ -192,12 +183,8 @@ def unquoted_blanks(facts: Facts) -> Iterator[Seen]:
         raise NotApplicable("no compiler option variable is set")
     for variable in variables:
         if cut := _cut_path(variable.value):
-            yield seen(
-                f"{variable.name} holds a path that is cut at its blank: {cut}",
-                f"variable {variable.name} ({variable.scope})",
-                variable=variable.name,
-                value=variable.value,
-            )
+            text = f"{variable.name} holds a path that is cut at its blank: {cut}"
+            yield seen(text, variable)
 
 
 def _cut_path(options: str) -> str | None:

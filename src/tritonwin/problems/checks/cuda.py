@@ -156,9 +156,7 @@ def variable_blanks(facts: Facts) -> Iterator[Seen]:
         if variable.flaws:
             yield seen(
                 f'{name} is "{variable.value}": {" and ".join(variable.flaws)}',
-                f"variable {name} ({variable.scope})",
-                variable=name,
-                value=variable.value,
+                variable,
                 new_value=variable.value.strip(" \t;\"'"),
             )
 

@@ -145,18 +145,13 @@ def mixed_environments(facts: Facts) -> Iterator[Seen]:
         if variable and not _same_place(variable.value, target) and _foreign(name, facts):
             yield seen(
                 f"{name} names {variable.value}, but this Python belongs to {target.prefix}",
-                f"variable {name}",
+                variable,
                 certainty="likely",
                 severity="warning",
-                variable=name,
             )
     home = facts.variable("PYTHONHOME")
     if home and target.pth is None and not _same_place(home.value, target):
-        yield seen(
-            f"PYTHONHOME makes this Python take its library from {home.value}",
-            "variable PYTHONHOME",
-            variable="PYTHONHOME",
-        )
+        yield seen(f"PYTHONHOME makes this Python take its library from {home.value}", home)
 
 
 def _foreign(variable: str, facts: Facts) -> bool:

@@ -33,8 +33,7 @@ def wheel_tags(facts: Facts) -> Iterator[Seen]:
             yield seen(
                 f"{dist.name} {dist.version} is made for {dist.tags[0]}, this is Python "
                 f"{target.version} on {target.platform_tag}",
-                dist.location,
-                package=dist.name,
+                dist,
             )
 
 
@@ -76,8 +75,7 @@ def bnb_binaries(facts: Facts) -> Iterator[Seen]:
     if fork is not None:
         yield seen(
             f"bitsandbytes-windows {fork.version} is an abandoned fork with a CUDA 11.6 library",
-            fork.location,
-            package="bitsandbytes-windows",
+            fork,
         )
     bnb = facts.distribution("bitsandbytes")
     if bnb is None:
@@ -85,12 +83,7 @@ def bnb_binaries(facts: Facts) -> Iterator[Seen]:
             raise NotApplicable("bitsandbytes is not installed")
         return
     if not facts.extensions_of("bitsandbytes"):
-        yield seen(
-            f"bitsandbytes {bnb.version} holds no library for Windows",
-            bnb.location,
-            package="bitsandbytes",
-            package_version=bnb.version,
-        )
+        yield seen(f"bitsandbytes {bnb.version} holds no library for Windows", bnb)
 
 
 @check("environment-drifted")

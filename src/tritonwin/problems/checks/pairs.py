@@ -164,10 +164,8 @@ def _wheel_mismatch(facts: Facts, names: tuple[str, ...]) -> Iterator[Seen]:
         if reason:
             yield seen(
                 f"{dist.name} {dist.version} is built for another torch: it {reason}",
-                dist.location,
+                dist,
                 also=(Evidence(text=f"torch {torch.version}", where=torch.source),),
-                package=dist.name,
-                package_version=dist.version,
             )
 
 
@@ -203,12 +201,8 @@ def sage_kernels(facts: Facts) -> Iterator[Seen]:
     sage = need_distribution(facts, "sageattention")
     # version 1 is pure Triton; from 2 on compiled kernels belong to it
     if not older(sage.version, "2") and not facts.extensions_of("sageattention"):
-        yield seen(
-            f"sageattention {sage.version} is installed without its compiled kernels",
-            sage.location,
-            package="sageattention",
-            package_version=sage.version,
-        )
+        text = f"sageattention {sage.version} is installed without its compiled kernels"
+        yield seen(text, sage)
 
 
 @check("extension-torch-mismatch")
@@ -226,8 +220,6 @@ def xformers_mismatch(facts: Facts) -> Iterator[Seen]:
         if pinned and pinned[1] != base:
             yield seen(
                 f"xformers {xformers.version} is built for torch {pinned[1]}",
-                xformers.location,
+                xformers,
                 also=(Evidence(text=f"torch {torch.version}", where=torch.source),),
-                package="xformers",
-                package_version=xformers.version,
             )

@@ -135,8 +135,7 @@ def distribution_name(facts: Facts) -> Iterator[Seen]:
             yield seen(
                 f"{owner.name} {owner.version} requires {requirement}, installed is "
                 f"{FORK if have_fork else 'triton'}",
-                owner.location,
-                package=owner.name,
+                owner,
             )
 
 
@@ -246,9 +245,7 @@ def ptxas_variable(facts: Facts) -> Iterator[Seen]:
     if EXE_IN_VARIABLES.intersection(triton.defects):
         yield seen(
             f"TRITON_PTXAS_PATH is {variable.value}; this Triton reads TRITON_PTXAS.EXE_PATH",
-            "variable TRITON_PTXAS_PATH",
-            variable=variable.name,
-            value=variable.value,
+            variable,
         )
 
 
