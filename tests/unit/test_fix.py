@@ -320,22 +320,6 @@ def test_one_fix_at_a_time(world: World) -> None:
         world.fix(Watcher())
 
 
-def test_a_failed_change_leaves_everything_as_it_was(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.proofs = iter([proof("passed")] * 2)
-    before = tree_hash(world.root)
-
-    def broken(self: Journal, source: Path, destination: Path) -> None:
-        raise CannotRemedyError("disk full")
-
-    monkeypatch.setattr(Journal, "move", broken)
-    with pytest.raises(CannotRemedyError, match="disk full"):
-        world.fix(Watcher())
-    assert tree_hash(world.root) == before
-    assert world.store.unfinished() == ()
-
-
 @pytest.mark.parametrize(("journals", "said"), [(("1",), True), ((), False)])
 def test_what_runs_already_has_to_be_started_again(
     capsys: pytest.CaptureFixture[str], journals: tuple[str, ...], said: bool

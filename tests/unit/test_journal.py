@@ -295,17 +295,6 @@ def test_an_undone_journal_stays_undone(store: Store, target: Path) -> None:
     assert (target / "a.txt").read_bytes() == b"later"
 
 
-def test_forgetting_frees_the_disk(store: Store, target: Path) -> None:
-    with begin(store, target) as journal:
-        (target / "pkg/_C/lib.pyd").chmod(0o444)
-        journal.delete(target / "pkg")
-    assert store.forget(journal.header.id) == ()
-    assert store.journals() == ()
-    assert not store.folder(journal.header.id).exists()
-    with pytest.raises(JournalError, match="there is no journal"):
-        undo(store, journal.header.id)
-
-
 def test_nothing_is_changed_over_what_was_cut_off(store: Store, target: Path) -> None:
     begin(store, target, "cut off").write(target / "a.txt", b"new")
     with pytest.raises(JournalError, match=r"cut off in the middle \(cut off\)"):
@@ -416,16 +405,6 @@ def test_a_store_that_cannot_be_made(tmp_path: Path) -> None:
     assert "in the variable TRITONWIN_HOME" in refused.value.help
 
 
-def test_a_lock_file_that_cannot_be_made(store: Store, target: Path) -> None:
-    with store.lock(str(target)):
-        pass
-    (file,) = (store.root / "locks").iterdir()
-    file.unlink()
-    file.mkdir()
-    with pytest.raises(JournalError, match=r"cannot change .*\.lock"), store.lock(str(target)):
-        pass
-
-
 def test_a_full_disk(store: Store, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing more can be recorded, so nothing more is changed; the undo uses up the reserve."""
     before = tree_hash(target)
@@ -449,50 +428,6 @@ def test_a_full_disk(store: Store, target: Path, monkeypatch: pytest.MonkeyPatch
     assert "Make room" in caught.value.help
     assert tree_hash(target) == before
     assert [h.state for h in store.journals()] == ["undone"]
-
-
-FILL = f"""
-import os, sys
-from pathlib import Path
-sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-from trees import tree_hash
-from tritonwin.journal import Journal, JournalError, Store
-disk = Path(sys.argv[1])
-target = disk / "target"
-target.mkdir()
-(target / "python.exe").write_bytes(b"exe")
-(target / "a").write_bytes(b"old")
-before, store = tree_hash(target), Store(disk / "store")
-try:
-    with Journal.begin(store, target=str(target / "python.exe"), title="t") as journal:
-        journal.delete(target / "a")
-        with open(disk / "filler", "wb", buffering=0) as file:
-            try:
-                while file.write(bytes(4096)) == 4096: pass
-            except OSError: pass
-        for n in range(999):
-            journal.write(target / f"n{{n}}", bytes(4096))
-except JournalError as error:
-    assert "space" in str(error), error
-assert tree_hash(target) == before
-print([h.state for h in store.journals()])
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs a file system of a given size")
-def test_a_really_full_disk(tmp_path: Path) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    script = f'mount -t tmpfs -o size=2m none "{small}" && exec "$@"'
-    words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]
-    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no mount for this user")
-    done = subprocess.run(
-        [*words, sys.executable, "-c", FILL, str(small)],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "['undone']\n"
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes | None]] = {
@@ -678,31 +613,6 @@ def test_two_at_once(store: Store, target: Path) -> None:
         pass
     with store.lock(exe):
         pass
-
-
-def test_the_store_can_be_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path))
-    assert Store.default().root == tmp_path / "journal"
-
-
-def test_a_tree_hash_sees_everything(tmp_path: Path) -> None:
-    def made(name: str, files: dict[str, str]) -> Path:
-        return write(tmp_path / name, files)
-
-    base = {"a": "1", "d/b": "2"}
-    one = made("one", base)
-    assert tree_hash(one) == tree_hash(made("same", base))
-    others = [
-        made("content", {**base, "a": "2"}),
-        made("name", {"A": "1", "d/b": "2"}),
-        made("more", {**base, "c": ""}),
-        made("folder", base),
-        made("readonly", base),
-        tmp_path / "absent",
-    ]
-    (tmp_path / "folder/e").mkdir()
-    (tmp_path / "readonly/a").chmod(0o444)
-    assert len({tree_hash(p) for p in (one, *others)}) == 7
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps names as UTF-16")

@@ -20,8 +20,8 @@ from tritonwin.patch.plan import examine, read_triton
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.remedies.context import ApplyContext, PlanContext
-from tritonwin.remedies.patch_triton import apply_patch, plan_patch
 from tritonwin.remedies.plan import ApplyPatch, CannotRemedyError, ChangedSincePlanError
+from tritonwin.remedies.triton_files import apply_patch, plan_patch
 from tritonwin.support.sources import Sources
 from tritonwin.system.data_folder import VARIABLE
 

@@ -23,7 +23,7 @@ from tritonwin.problems.catalogue import CatalogueFile
 from tritonwin.problems.checks.caches import PathVariables
 from tritonwin.problems.explain.log_facts import FactTable
 from tritonwin.problems.explain.pair import NameTable
-from tritonwin.remedies.headers import PythonPackages
+from tritonwin.remedies.python_files import PythonPackages
 from tritonwin.support.lists import KnownWheels, ListTable
 from tritonwin.support.matrix import HardwareTable, IndexTable, PairTable
 from tritonwin.support.packages import PackageTable

@@ -12,7 +12,7 @@ from tritonwin.errors import UserError
 from tritonwin.facts.packages import knowledge
 from tritonwin.problems import catalogue
 from tritonwin.problems.records import Action, Problem
-from tritonwin.remedies import build_wheel, distributions, python_driver, python_path
+from tritonwin.remedies import build_wheel, distributions, python_files, triton_files
 from tritonwin.remedies.apply import KINDS
 from tritonwin.remedies.context import PlanContext
 from tritonwin.remedies.distributions import NothingFitsError
@@ -60,7 +60,7 @@ def make_plan(problems: Sequence[Problem], context: PlanContext) -> Plan:
             by_hand = " ".join([problem.remedy.summary, *problem.remedy.commands])
             reason = "this has to be done by hand"
             failed.append(Unsolved(problem=problem.id, reason=reason, help=by_hand))
-        instead = [] if asked else python_driver.instead_of(problem, usual, context)
+        instead = [] if asked else triton_files.instead_of(problem, usual, context)
         if not instead:
             unsolved += failed
         for change in instead or usual:
@@ -71,7 +71,7 @@ def make_plan(problems: Sequence[Problem], context: PlanContext) -> Plan:
         changes, left = _with_installs(changes, installs, context)
         for each in left:
             (problem,) = (p for p in problems if p.id == each.problem)
-            instead = python_driver.instead_of(problem, [], context)
+            instead = triton_files.instead_of(problem, [], context)
             unsolved += [] if instead else [each]
             for change in instead:
                 _join(changes, change, problem)
@@ -82,10 +82,10 @@ def make_plan(problems: Sequence[Problem], context: PlanContext) -> Plan:
     changes = [change for change in changes if change not in patches]
     why = "another Triton is installed first; it may need no patch"
     unsolved += (Unsolved(problem=p, reason=why) for patch in patches for p in patch.problems)
-    if changes and python_path.site_is_hidden(context.target):
+    if changes and python_files.site_is_hidden(context.target):
         # without it the proof of the other changes would fail: Triton is there and not found
         answered = dict.fromkeys(p for change in changes for p in change.problems)
-        changes.append(replace(python_path.plan_site(context), problems=tuple(answered)))
+        changes.append(replace(python_files.plan_site(context), problems=tuple(answered)))
     ordered = sorted(changes, key=lambda change: _ORDER.index(type(change)))
     return Plan(target=executable, changes=tuple(ordered), unsolved=tuple(unsolved))
 

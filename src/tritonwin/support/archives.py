@@ -239,14 +239,3 @@ def write(content: IO[bytes], place: Path, *, executable: bool) -> None:
         shutil.copyfileobj(content, stream)
     if executable and os.name != "nt":
         target.chmod(0o755)
-
-
-def names_in_zip(archive: Path) -> tuple[str, ...]:
-    """The names of a zip's members. Raises ArchiveError."""
-    try:
-        with zipfile.ZipFile(archive) as files:
-            return tuple(files.namelist())
-    except (OSError, *DAMAGE) as error:
-        raise ArchiveError(
-            f"{archive} cannot be read: {error}", "Fetch it again, or name another file."
-        ) from None
