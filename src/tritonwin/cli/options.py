@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -270,20 +271,29 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def switch(
-    name: str, about: str, words: Mapping[str, str], act: Callable[[str, TargetOptions, bool], int]
+    name: str,
+    about: str,
+    words: Mapping[str, str],
+    act: Callable[..., int],
+    more: Mapping[str, Sequence[Callable[[Any], Any]]] = MappingProxyType({}),
 ) -> Group:
-    """A group of commands that need nothing but a Python.
+    """A group of commands that do something with one Python.
 
     Args:
         about: the help of the group.
         words: the commands, each with its help.
-        act: gets the command's word, the Python, and whether to print JSON; the exit status.
+        act: gets the command's word, the Python, whether to print JSON, and the values of further
+            options; returns the exit status.
+        more: further options of a command, by its word.
     """
     group = Group(name, help=inspect.cleandoc(about))
     for word, text in words.items():
 
-        def run(*, target: TargetOptions, as_json: bool, word: str = word) -> int:
-            return act(word, target, as_json)
+        def run(*, target: TargetOptions, as_json: bool, word: str = word, **given: Any) -> int:
+            return act(word, target, as_json, **given)
 
-        group.command(word, help=text)(target_options(json_option(run)))
+        command = target_options(json_option(run))
+        for option in more.get(word, ()):
+            command = option(command)
+        group.command(word, help=inspect.cleandoc(text))(command)
     return group
