@@ -21,6 +21,7 @@ from tritonwin.facts.toolchain.parts import PartTable
 from tritonwin.patch.engine import RuleTable
 from tritonwin.problems.catalogue import CatalogueFile
 from tritonwin.problems.checks.caches import PathVariables
+from tritonwin.problems.explain.lines import ReadingTable
 from tritonwin.problems.explain.log_facts import FactTable
 from tritonwin.problems.explain.pair import NameTable
 from tritonwin.remedies.python_files import PythonPackages
@@ -51,6 +52,7 @@ RECORDS: dict[str, type] = {
     "problems/catalogue": CatalogueFile,
     "problems/checks/variables.toml": PathVariables,
     "problems/explain/facts.toml": FactTable,
+    "problems/explain/reading.toml": ReadingTable,
     "problems/explain/triton_names.toml": NameTable,
     "remedies/python_packages.toml": PythonPackages,
     "support/hardware.toml": HardwareTable,

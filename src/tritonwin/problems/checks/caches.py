@@ -28,6 +28,7 @@ _UTF_8 = 65001  # Windows' number for it as a code page
 class PathVariables:
     """The content of `variables.toml`."""
 
+    builds: tuple[str, ...]
     paths: dict[str, str]
     tools: dict[str, str]
     switches: dict[str, str]

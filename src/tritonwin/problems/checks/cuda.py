@@ -14,6 +14,7 @@ from tritonwin.problems.check import (
     nvidia_capability,
     seen,
 )
+from tritonwin.problems.checks.caches import path_variables
 from tritonwin.support import matrix
 from tritonwin.support.versions import fits, parse
 
@@ -130,26 +131,11 @@ def host_compiler(facts: Facts) -> Iterator[Seen]:
 
 # GiB of one nvcc thread on the heaviest of flash-attn's files, measured (docs: build).
 _GIB_A_THREAD = 7
-_BUILD_VARIABLES = (
-    "MAX_JOBS",
-    "NVCC_THREADS",
-    "BUILD_TARGET",
-    "DISTUTILS_USE_SDK",
-    "FLASH_ATTN_CUDA_ARCHS",
-    "FLASH_ATTENTION_FORCE_BUILD",
-    "FLASH_ATTENTION_SKIP_CUDA_BUILD",
-    "TORCH_CUDA_ARCH_LIST",
-    "CUDA_PATH",
-    "CUDA_HOME",
-    "TRITON_OFFLINE_BUILD",
-    "TRITON_BUILD_PROTON",
-    "TRITON_BUILD_WITH_CCACHE",
-)
 
 
 @check("build-variable-blanks")
 def variable_blanks(facts: Facts) -> Iterator[Seen]:
-    for name in _BUILD_VARIABLES:
+    for name in path_variables().builds:
         variable = facts.variable(name)
         if variable is None:
             continue

@@ -10,8 +10,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
+
+from tritonwin.system.toml import read_resource
 
 # CSI, OSC (ended by BEL or ST), other two-character escapes. Bounded: a log may hold half a one.
 _ESCAPE = re.compile(
@@ -31,28 +34,19 @@ _PLAIN = {
     "\uff09": ")",
 }
 
-# What stands before the line proper: one of these, several times over. None of them swallows a
-# word of the message.
-_PREFIX = re.compile(
-    r"""\s{0,40}(?:
-      [>|+*\u2502\u2503-](?=\s)                             # Markdown quote, table, diff, list, box
-    | `{3,}\w{0,20}$                                         # a code fence
-    | \[?\d{4}[-/.]\d\d[-/.]\d\d[T\ _]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?
-        (?:Z|\ ?[+-]\d\d:?\d\d)?\]?:?(?=\s|$)                # ISO time
-    | \[?\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?(?:\ [AP]M)?\]?:?(?=\s|$)    # time of day
-    | \[\ {0,6}\d{1,9}\.\d{1,6}\](?=\s)                      # seconds since the start
-    | (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ {1,2}\d{1,2}\ \d\d:\d\d:\d\d
-        (?:\ [\w.-]{1,64}\ [\w./-]{1,64}(?:\[\d{1,9}\])?:)?  # syslog
-    | \#\#\[\w{1,20}\]                                       # CI annotations
-    | \[(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\ ?\](?=\s|$)  # loggers
-    | (?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\ -(?=\s|$)
-    | [\w.-]{1,60}\ {1,20}\|(?=\ )(?!.{0,200}\|$)            # docker compose, no table
-    | (?:STDOUT|STDERR|stdout|stderr)(?:\ [FP])?[:\ ](?=\s|\S)   # container logs
-    | [\w.:\\/ ()~-]{1,200}\.exe\ :(?=\ )                    # PowerShell 5 before a native error
-    | L\d{1,7}:(?=\s)                                        # line numbers of a pasted page
-    )\ ?""",
-    re.VERBOSE,
-)
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingTable:
+    """The content of `reading.toml`."""
+
+    prefixes: tuple[str, ...]
+    glue: tuple[str, ...]
+    parts: tuple[str, ...]
+    packages: tuple[str, ...]
+
+
+READING = read_resource(__package__, "reading.toml", ReadingTable)
+_PREFIX = re.compile(rf"\s{{0,40}}(?:{'|'.join(READING.prefixes)}) ?")
 _MAX_PREFIXES = 4
 # The box that rich draws around a traceback; its own lines are as wide as those that it frames.
 _BOX_END = re.compile(r"\s[\u2502\u2503]$")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from tritonwin.problems.explain.lines import READING
+
 LOOKED_AT = 100_000  # characters, the beginning of a log
 _OPENS = ('"', "'", "{", "[", 'b"', "b'")
 _MANY = 2  # line ends that are spelled out
@@ -17,28 +19,9 @@ _GLUED = re.compile(
     r"""(?:(?:(?<![A-Za-z])|(?<=-[IL]))[A-Za-z]:|(?<!\S)\.)(?=[A-Za-z_.])"""
     r"""[^"'<>|*?,:()\[\]\\/\n]{8,300}"""
 )
-_GLUE = ("Libsite-packages", "AppDataLocal", "embededLib", "embededpython")
-# Names that begin a new part of such a path. The part behind the drive stays glued to it: a folder
-# that is not known is never made up, and no command can name it.
 _PART = re.compile(
-    r"""(?<=[\w.)-])(?=
-      python_embedd?ed | python\.exe | Scripts(?=python) | Lib(?=site-packages) | site-packages
-    | \.?venv(?=Lib|Scripts) | (?:mini|ana)conda | miniforge | mambaforge
-    | (?<=conda)include | (?<=forge)include | [Ii]nclude(?=$|cuda\.h) | cuda\.h
-    | Users | AppData | Local(?=Temp|Programs) | Roaming | Temp(?=tmp|torchinductor|pip-|\d)
-    | triton(?=runtime|backends|_C|compiler|language|knobs|windows_utils|0tmp)
-    | (?<=triton)(?:runtime|backends|_C|compiler|language|knobs|windows_utils)
-    | (?<=runtime)(?:tcc|build\.py|jit\.py|driver\.py|cache\.py) | (?<=tcc)tcc\.exe
-    | (?<=backends)(?:nvidia|amd|intel)
-    | (?<=nvidia)(?:driver|compiler)\.py | (?<=amd)(?:driver|compiler)\.py
-    | (?<=intel)(?:driver|compiler)\.py
-    | (?:cuda_utils|hip_utils|main|__triton_launcher)\.c\b | __init__\.py | _inductor
-    | \.triton\b | libbitsandbytes_ | pip-install- | csrc
-    ) | (?<=site-packages)(?=\w)
-    | (?<=packagessageattention)(?=\w) | (?<=packagessageattn3)(?=\w)
-    | (?<=packagesspas_sage_attn)(?=\w) | (?<=packagesflash_attn)(?=[a-z])
-    | (?<=packagesxformers)(?=\w) | (?<=packagesbitsandbytes)(?=\w)""",
-    re.VERBOSE,
+    rf"(?<=[\w.)-])(?={'|'.join(READING.parts)})|(?<=site-packages)(?=\w)|"
+    + "|".join(rf"(?<=packages{name})(?=\w)" for name in READING.packages)
 )
 
 
@@ -48,7 +31,7 @@ def restored(blocks: Iterable[str]) -> Iterator[tuple[str, bool]]:
     for number, block in enumerate(blocks):
         if number == 0:  # people paste one form; the beginning tells which
             literal = _is_literal(block[:LOOKED_AT])
-            glued = any(glue in block for glue in _GLUE)
+            glued = any(glue in block for glue in READING.glue)
         text = _ESCAPE.sub(_meaning, block) if literal else block
         yield (_GLUED.sub(_parted, text), True) if glued else (text, False)
 
