@@ -10,7 +10,7 @@ from typing import Any
 
 import healthy
 import pytest
-from cases import CORPUS
+from cases import CORPUS, cases
 from healthy import (
     changed,
     dist,
@@ -126,38 +126,7 @@ def test_everything_that_a_check_says(check: str, facts: Facts, row: dict[str, A
     assert texts(check, facts) == row["says"]
 
 
-@pytest.mark.parametrize(
-    ("tags", "fits"),
-    [
-        (("py3-none-any",), True),
-        (("py2-none-any",), False),
-        (("py2-none-any", "py3-none-any"), True),
-        (("py3-none-win_amd64",), True),
-        (("cp312-none-any",), True),
-        (("cp313-none-any",), False),
-        (("cp312-cp312-win_amd64",), True),
-        (("cp312-cp312t-win_amd64",), False),
-        (("cp311-cp311-win_amd64",), False),
-        (("cp311-cp312-win_amd64",), False),
-        (("cp39-abi3-win_amd64",), True),
-        (("cp312-abi3-win_amd64",), True),
-        (("cp313-abi3-win_amd64",), False),
-        (("cp312-cp312-win_arm64",), False),
-        (("cp312-cp312-win32",), False),
-        (("cp312-cp312-manylinux_2_28_x86_64",), False),
-        (("cp312-cp312-win32.win_amd64",), True),
-        (("cp312-cp312-win32.linux_x86_64",), False),
-        (("pp310-pypy310_pp73-win_amd64",), True),  # an unusual one proves nothing
-        ((f"cp3{'1' * 5000}-cp312-win_amd64",), True),
-        (("cp312",), True),  # and neither does a malformed one
-        (("cp311-win_amd64",), True),
-        (("cp311-cp311-win-amd64",), True),
-        (("cp311-cp311-",), True),
-        (("",), True),
-        (("unknown", "cp311-cp311-win_amd64"), True),
-        ((), True),
-    ],
-)
+@pytest.mark.parametrize(("tags", "fits"), cases("wheel_names.toml", "made_for_this_python"))
 def test_which_wheels_are_made_for_this_python(tags: tuple[str, ...], fits: bool) -> None:
     facts = changed(distributions=(*H.distributions, dist("numpy", "2.0", tags=tags)))
     said = f"numpy 2.0 is made for {tags[0]}, this is Python 3.12.9 on win_amd64" if tags else ""
@@ -165,19 +134,7 @@ def test_which_wheels_are_made_for_this_python(tags: tuple[str, ...], fits: bool
 
 
 @pytest.mark.parametrize(
-    ("target", "tag", "fits"),
-    [
-        ({"free_threaded": True}, "cp312-cp312t-win_amd64", True),
-        ({"free_threaded": True}, "cp312-cp312-win_amd64", False),
-        ({"platform_tag": "win_arm64"}, "cp312-cp312-win_arm64", True),
-        ({"platform_tag": "win_arm64"}, "cp312-cp312-win_amd64", False),
-        ({"platform_tag": "linux_x86_64"}, "cp312-cp312-manylinux_2_28_x86_64", True),
-        ({"platform_tag": "linux_x86_64"}, "cp312-cp312-linux_x86_64", True),
-        ({"platform_tag": "linux_x86_64"}, "cp312-cp312-win_amd64", False),
-        ({"platform_tag": "linux_x86_64"}, "cp312-cp312-macosx_11_0_arm64", False),
-        ({"version": "3.9.1"}, "cp39-cp39-win_amd64", True),
-        ({"version": "3.9.1"}, "cp310-abi3-win_amd64", False),
-    ],
+    ("target", "tag", "fits"), cases("wheel_names.toml", "made_for_other_pythons")
 )
 def test_wheels_for_other_pythons(target: dict[str, object], tag: str, fits: bool) -> None:
     facts = replace(part("target", **target), distributions=(dist("numpy", "2.0", tags=(tag,)),))

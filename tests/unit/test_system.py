@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import cases
 from hosts import MemoryRegistry, fake_host
 from trees import plant, write
 
@@ -102,21 +103,7 @@ def test_meminfo() -> None:
         parse_meminfo("MemTotal: 1 kB\n")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("[core]\n\tlongpaths = true\n", True),
-        ("[Core]\nLongPaths=FALSE", False),
-        ("[core]\n  longpaths\n", True),
-        ("[core] longpaths = yes ; why not\n", True),
-        ('[core]\nlongpaths = "true"\n', True),
-        ("[core]\nlongpaths = false\nlongpaths = true\n", True),
-        ("[user]\nlongpaths = true\n", False),
-        ('[core "sub"]\nlongpaths = true\n', False),
-        ("# [core]\nlongpaths = true\n", False),
-        ("\0\xff binary", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), cases("variables.toml", "git_settings"))
 def test_git_settings(tmp_path: Path, text: str, expected: bool) -> None:
     write(tmp_path, {".gitconfig": text})
     assert git_long_paths(fake_host(tmp_path))[0] is expected

@@ -52,14 +52,9 @@ def read_distributions(target: Interpreter) -> tuple[Distribution, ...]:
     A distribution that is there twice is given twice: pip removes the old one before it writes
     the new, so two of them mean that an installation was cut short or made by two tools.
     """
-    return tuple(d for folder in search_path(target) for d in _in_folder(folder))
-
-
-def _in_folder(folder: Path) -> Iterator[Distribution]:
-    for name in names_in(folder):
-        match = _FOLDER.fullmatch(name)
-        if match:
-            yield _read(folder, name, match)
+    names = ((folder, name) for folder in search_path(target) for name in names_in(folder))
+    matches = ((folder, name, _FOLDER.fullmatch(name)) for folder, name in names)
+    return tuple(_read(folder, name, match) for folder, name, match in matches if match)
 
 
 def _read(folder: Path, entry: str, match: re.Match[str]) -> Distribution:

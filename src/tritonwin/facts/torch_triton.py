@@ -93,7 +93,9 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
     package = folder.path
     hook, driver = _import_hook(target)
     sources = _read_sources(package)
-    libtriton = _libtriton(package)
+    # the name that Python on Windows loads is preferred
+    binaries = sorted(paths_in(package / "_C", "libtriton*"), key=lambda p: p.suffix != ".pyd")
+    libtriton = next((p for p in binaries if p.suffix in {".pyd", ".so"} and is_file(p)), None)
     # doctor on a snapshot needs the names alone: pefile is slow to import
     from tritonwin.facts.dlls.pe import read_pe
     from tritonwin.facts.toolchain.cuda import banner_version
@@ -193,12 +195,6 @@ def hook_settings(text: str) -> dict[str, Any] | None:
         return found if {"choice", "driver", "modules"} <= found.keys() else None
     except (ValueError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError):
         return None
-
-
-def _libtriton(package: Path) -> Path | None:
-    """The binary; the name that Python on Windows loads is preferred."""
-    found = sorted(paths_in(package / "_C", "libtriton*"), key=lambda p: p.suffix != ".pyd")
-    return next((p for p in found if p.suffix in {".pyd", ".so"} and is_file(p)), None)
 
 
 def _has_python_def(tinycc: Path, target: Interpreter, sources: dict[str, str]) -> bool | None:

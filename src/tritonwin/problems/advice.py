@@ -347,16 +347,12 @@ def triton_spec(facts: Facts) -> str | None:
         return None
     if not facts.windows:
         return UPSTREAM + (torch.wants_triton or f"=={wanted}.*")
-    served, have = served_series(torch, wanted)[-1], _installed_triton(facts)
+    served, fork = served_series(torch, wanted)[-1], facts.distribution(FORK)
+    have = (facts.triton and facts.triton.version) or (fork.version if fork else None)
     gpus = (gpu.compute_capability or "" for gpu in facts.nvidia_gpus)
     if whole := matrix.load().whole_pair(have, served, gpus):
         served = whole.windows or served
     return f"{FORK}<{_after(served)}" if released(served) else None
-
-
-def _installed_triton(facts: Facts) -> str | None:
-    fork = facts.distribution(FORK)
-    return (facts.triton and facts.triton.version) or (fork.version if fork else None)
 
 
 def _after(series: str) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from packaging.version import InvalidVersion, Version
-
 from tritonwin.facts.caches import CacheEntry
 from tritonwin.facts.records import Facts
 from tritonwin.problems.checks.caches import python_dll, stale_reason
+from tritonwin.support.versions import fits
 
 _STILL_WRITING = 3600  # seconds after which nobody writes an entry any more
 
@@ -34,15 +33,12 @@ class JudgedEntry:
 def judge(entry: CacheEntry, facts: Facts) -> JudgedEntry:
     """Judge an entry for the target of `facts`."""
     state, reason = _state(entry, facts)
-    return JudgedEntry(entry=entry, state=state, built_for=_built_for(entry), reason=reason)
-
-
-def _built_for(entry: CacheEntry) -> str:
-    if entry.kind == "helper" and entry.helper is not None:
-        return entry.helper.python_dll or "any Python"
     triton = f"Triton {entry.triton_version}" if entry.triton_version else ""
     arch = f"{entry.backend or 'cuda'}:{entry.arch}" if entry.arch else ""
-    return ", ".join(filter(None, (arch, triton))) or "not known"
+    built_for = ", ".join(filter(None, (arch, triton))) or "not known"
+    if entry.helper is not None:
+        built_for = entry.helper.python_dll or "any Python"
+    return JudgedEntry(entry=entry, state=state, built_for=built_for, reason=reason)
 
 
 def _state(entry: CacheEntry, facts: Facts) -> tuple[CacheState, str]:
@@ -66,7 +62,7 @@ def _state(entry: CacheEntry, facts: Facts) -> tuple[CacheState, str]:
 def _foreign_kernel(entry: CacheEntry, facts: Facts) -> str | None:
     """The reason for which a compiled kernel is not for the Triton or the GPUs here."""
     installed = facts.triton.version if facts.triton else None
-    if installed and entry.triton_version and not _same(installed, entry.triton_version):
+    if installed and entry.triton_version and not fits(entry.triton_version, f"=={installed}"):
         return f"this Python has Triton {installed}, which compiles again"
     cards = [gpu.compute_capability or "" for gpu in facts.nvidia_gpus]
     present = {capability.replace(".", "") for capability in cards}
@@ -76,10 +72,3 @@ def _foreign_kernel(entry: CacheEntry, facts: Facts) -> str | None:
     if entry.backend == "hip" and chips and all(chips) and entry.arch not in chips:
         return f"the card here is {', '.join(sorted(chips))}"
     return None
-
-
-def _same(one: str, other: str) -> bool:
-    try:
-        return Version(one).release == Version(other).release
-    except InvalidVersion:
-        return one == other

@@ -204,38 +204,30 @@ def tinycc_path(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     if not any(c.chosen and c.family == "tinycc" for c in facts.compilers):
         raise NotApplicable("TinyCC is not the compiler that Triton takes")
-    page = facts.system.ansi_code_page
+    page = f"cp{facts.system.ansi_code_page}"
     try:
-        codec = codecs.lookup(f"cp{page}")
+        codecs.lookup(page)
     except LookupError:
         raise NotApplicable("the code page of Windows is not known") from None
     headers = facts.python_dev.headers if facts.python_dev else None
     for what, path in (("TinyCC lies in", triton.tinycc), ("Python's headers lie in", headers)):
-        letters = _beyond(path or "", codec)
+        letters = _beyond(path or "", page)
         if letters:
             yield seen(
-                f"{what} a folder whose name holds {letters}, which code page {page} has not",
+                f"{what} a folder whose name holds {letters}, which code page {page[2:]} has not",
                 path or "",
-                path=_folder(path or "", codec),
+                path=_folder(path or "", page),
                 value=letters,
             )
 
 
-def _beyond(path: str, codec: codecs.CodecInfo) -> str:
+def _beyond(path: str, page: str) -> str:
     """The letters that the code page lacks. Windows would put `?` or a similar letter there."""
-    return "".join(dict.fromkeys(letter for letter in path if not _has(codec, letter)))
+    return "".join(dict.fromkeys(letter for letter in path if not letter.encode(page, "ignore")))
 
 
-def _has(codec: codecs.CodecInfo, letter: str) -> bool:
-    try:
-        codec.encode(letter)
-    except UnicodeError:
-        return False
-    return True
-
-
-def _folder(path: str, codec: codecs.CodecInfo) -> str:
+def _folder(path: str, page: str) -> str:
     """The outermost folder that has to get another name."""
     whole = PureWindowsPath(path)
     outer = reversed((whole, *whole.parents))
-    return str(next(each for each in outer if _beyond(str(each), codec)))
+    return str(next(each for each in outer if _beyond(str(each), page)))

@@ -68,7 +68,9 @@ def python_unsupported(facts: Facts) -> Iterator[Seen]:
     card = chip(facts.amd_card.architecture) if facts.amd_card and facts.windows else None
     for reason in _unsupported(target, bool(card and card.family)):
         yield seen(reason, where)
-    if facts.windows and target.free_threaded and _only_tinycc(facts):
+    others = any(c.family != "tinycc" and c.flaw is None for c in facts.compilers)
+    only_tinycc = not others and not any(t.compiler for t in facts.msvc)
+    if facts.windows and target.free_threaded and only_tinycc:
         yield seen(
             "free-threaded Python: the bundled TinyCC cannot compile its headers, "
             "and no other C compiler was found",
@@ -123,11 +125,6 @@ def _unsupported(target: Interpreter, for_amd: bool) -> Iterator[str]:
             yield f"no triton-windows wheel exists for Python {python_series(target)}"
         elif for_amd and python_series(target) not in matrix.indexes().amd.pythons:
             yield f"AMD publishes no torch for Python {python_series(target)} on Windows"
-
-
-def _only_tinycc(facts: Facts) -> bool:
-    others = any(c.family != "tinycc" and c.flaw is None for c in facts.compilers)
-    return not others and not any(t.compiler for t in facts.msvc)
 
 
 @check("mixed-environments")

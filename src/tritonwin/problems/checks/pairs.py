@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from packaging.version import Version
 
 from tritonwin.facts.records import Facts, Torch
 from tritonwin.problems.check import (
+    Check,
     NotApplicable,
     Seen,
     check,
@@ -153,7 +155,7 @@ _EXTENSIONS = ("causal-conv1d", "mamba-ssm", "nunchaku", "pytorch3d")
 _SAGE = ("sageattention", "sageattn3", "spas-sage-attn")
 
 
-def _wheel_mismatch(facts: Facts, names: tuple[str, ...]) -> Iterator[Seen]:
+def _wheel_mismatch(facts: Facts, *, names: tuple[str, ...]) -> Iterator[Seen]:
     dists = [d for n in names if (d := facts.distribution(n)) is not None]
     if not dists:
         raise NotApplicable(f"{names[0]} is not installed")
@@ -169,9 +171,14 @@ def _wheel_mismatch(facts: Facts, names: tuple[str, ...]) -> Iterator[Seen]:
             )
 
 
-@check("flash-wheel-torch-mismatch")
-def flash_mismatch(facts: Facts) -> Iterator[Seen]:
-    yield from _wheel_mismatch(facts, _FLASH)
+flash_mismatch, sage_mismatch, extension_mismatch = (
+    Check(problem, partial(_wheel_mismatch, names=names))
+    for problem, names in (
+        ("flash-wheel-torch-mismatch", _FLASH),
+        ("sage-wheel-torch-mismatch", _SAGE),
+        ("extension-torch-mismatch", _EXTENSIONS),
+    )
+)
 
 
 @check("flash-wheel-needs-cuda-dlls")
@@ -191,11 +198,6 @@ def flash_needs_cuda_dlls(facts: Facts) -> Iterator[Seen]:
                 )
 
 
-@check("sage-wheel-torch-mismatch")
-def sage_mismatch(facts: Facts) -> Iterator[Seen]:
-    yield from _wheel_mismatch(facts, _SAGE)
-
-
 @check("sage-kernels-not-loaded")
 def sage_kernels(facts: Facts) -> Iterator[Seen]:
     sage = need_distribution(facts, "sageattention")
@@ -203,11 +205,6 @@ def sage_kernels(facts: Facts) -> Iterator[Seen]:
     if not older(sage.version, "2") and not facts.extensions_of("sageattention"):
         text = f"sageattention {sage.version} is installed without its compiled kernels"
         yield seen(text, sage)
-
-
-@check("extension-torch-mismatch")
-def extension_mismatch(facts: Facts) -> Iterator[Seen]:
-    yield from _wheel_mismatch(facts, _EXTENSIONS)
 
 
 @check("xformers-torch-mismatch")

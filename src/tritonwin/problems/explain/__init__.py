@@ -279,12 +279,12 @@ def with_dlls(explanation: Explanation, host: Host) -> Explanation:
 
     For a log of this machine: files that are not here are passed over.
     """
-    return replace(explanation, problems=tuple(_with_dlls(p, host) for p in explanation.problems))
 
+    def below(problem: Problem) -> Problem:
+        seen = dict.fromkeys(e for each in problem.evidence for e in _below(each, host))
+        return replace(problem, evidence=(*problem.evidence, *list(seen)[:_MOST]))
 
-def _with_dlls(problem: Problem, host: Host) -> Problem:
-    seen = tuple(dict.fromkeys(e for each in problem.evidence for e in _below(each, host)))
-    return replace(problem, evidence=(*problem.evidence, *seen[:_MOST]))
+    return replace(explanation, problems=tuple(map(below, explanation.problems)))
 
 
 def _below(evidence: Evidence, host: Host) -> Iterator[Evidence]:

@@ -141,18 +141,13 @@ def _possible(stopping: Mapping[str, tuple[str, ...]], facts: Facts) -> frozense
     found = {
         (of_torch, each)
         for of_torch, lacking in stopping.items()
-        if torch in (None, of_torch) and not _lacks_its_own(of_torch, lacking)
+        if torch in (None, of_torch)
+        and not ((own := matrix.load().pair(of_torch)) and {own.triton, own.windows} & {*lacking})
         for each in lacking
         if triton in (None, each)
     }
     ours = {pair for pair in found if Version(pair[1]) >= _FIRST_FOR_WINDOWS}
     return frozenset(ours or found)
-
-
-def _lacks_its_own(torch: str, lacking: tuple[str, ...]) -> bool:
-    """True where the Triton that belongs to the torch is among those that lack a name."""
-    pair = matrix.load().pair(torch)
-    return pair is not None and (pair.triton in lacking or pair.windows in lacking)
 
 
 def _verdict(torch: str, triton: str) -> str:

@@ -33,7 +33,11 @@ def restored(blocks: Iterable[str]) -> Iterator[tuple[str, bool]]:
             literal = _is_literal(block[:LOOKED_AT])
             glued = any(glue in block for glue in READING.glue)
         text = _ESCAPE.sub(_meaning, block) if literal else block
-        yield (_GLUED.sub(_parted, text), True) if glued else (text, False)
+        yield (
+            (_GLUED.sub(lambda path: _PART.sub(r"\\", path[0]), text), True)
+            if glued
+            else (text, False)
+        )
 
 
 def _is_literal(head: str) -> bool:
@@ -55,7 +59,3 @@ def _meaning(escape: re.Match[str]) -> str:
         except UnicodeDecodeError:
             return octets.decode("latin-1")
     return _MEANS.get(escape[3], escape[3])
-
-
-def _parted(path: re.Match[str]) -> str:
-    return _PART.sub(r"\\", path[0])
