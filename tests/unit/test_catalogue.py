@@ -22,7 +22,6 @@ from tritonwin.problems.catalogue import (
     Entry,
     LinePattern,
     LogSignature,
-    UnknownProblemError,
     load,
 )
 from tritonwin.problems.conditions import WORDS
@@ -182,16 +181,6 @@ def test_a_signature_is_sound(signature: LogSignature) -> None:
             SpecifierSet("" if text == ABSENT else text)
     assert signature.before or not signature.near, "near is of no use without before"
     assert when or not signature.unknown, "unknown is of no use without when"
-
-
-# --- loading ---
-
-
-def test_unknown_id() -> None:
-    with pytest.raises(UnknownProblemError) as caught:
-        load().entry("no-such-problem")
-    assert str(caught.value) == "the catalogue has no problem 'no-such-problem'"
-    assert isinstance(caught.value, KeyError)
 
 
 # --- in words ---

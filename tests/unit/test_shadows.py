@@ -61,7 +61,7 @@ def test_a_folder_that_is_both_is_named_once(tmp_path: Path) -> None:
 
 def test_every_entry_of_pythonpath(tmp_path: Path) -> None:
     plant(tmp_path, "a/triton.py", "b/torch.py")
-    value = f'{tmp_path / "a"};;"{tmp_path / "b"}" '
+    value = f"{tmp_path / 'a'};;{tmp_path / 'b'}"
 
     found = read_shadows(target(), host(tmp_path, {"PYTHONPATH": value}))
 

@@ -7,7 +7,6 @@ beside the user's work. Only the target is started; of the others files and regi
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +27,6 @@ from tritonwin.system.files import is_file, is_folder, paths_in, read_text, star
 from tritonwin.system.host import Host
 
 _HIVES: tuple[tuple[str, PythonKind], ...] = (("HKCU", "user"), ("HKLM", "system"))
-_VERSIONS = ("Version", "SysVersion")  # else the tag
 _NO_PYTHON = "pylauncher"  # the launcher's own settings, which PEP 514 tells readers to skip
 
 
@@ -38,7 +36,6 @@ class FoundPython:
 
     path: Path
     source: str
-    version: str | None = None
     kind: PythonKind | None = None
 
 
@@ -56,15 +53,8 @@ def _registered(host: Host) -> Iterator[FoundPython]:
                     named = host.registry.value(install, "ExecutablePath", view=view)
                     folder = host.registry.value(install, "", view=view)
                     path = Path(str(named)) if named else Path(str(folder), "python.exe")
-                    told = [host.registry.value(key, n, view=view) for n in _VERSIONS]
-                    versions = (
-                        re.match(r"3\.\d+(\.\d+)?", text) for text in map(str, (*told, tag))
-                    )
-                    version = next((v.group() for v in versions if v), None)
                     if (named or folder) and is_file(path):
-                        yield FoundPython(
-                            path=path, source=f"registry {key}", version=version, kind=kind
-                        )
+                        yield FoundPython(path=path, source=f"registry {key}", kind=kind)
 
 
 # How ComfyUI portable, FramePack and their kin name the Python that they carry.
@@ -179,9 +169,7 @@ def find_interpreters(host: Host) -> tuple[Interpreter, ...]:
     for place in _places(host):
         key = _identity(place.path, host)
         if key not in found and (host.windows or not starts_with(place.path, b"#!")):
-            found[key] = describe(
-                place.path, place.source, host, version=place.version, kind=place.kind
-            )
+            found[key] = describe(place.path, place.source, host, kind=place.kind)
     return tuple(found.values())
 
 

@@ -103,6 +103,14 @@ def _mapping(folder: Path) -> dict[str, str]:
     return found
 
 
+def python_path(target: Interpreter, host: Host) -> tuple[str, ...]:
+    """The entries that PYTHONPATH adds in an ordinary start; a `._pth` file rules it out."""
+    if target.pth is not None:
+        return ()
+    entries = (host.env.get("PYTHONPATH") or "").split(";" if host.windows else ":")
+    return tuple(str(host.cwd / entry) for entry in entries if entry)
+
+
 # Module -> a pattern in its folder that only the real, built package has.
 _MODULES = {"triton": "_C/libtriton*", "torch": "_C*"}
 
@@ -126,12 +134,10 @@ def _folders(target: Interpreter, host: Host) -> Iterator[tuple[Path, SearchedFo
     yield host.cwd, "current folder"
     if host.app:
         yield host.app, "application folder"
-    if target.pth is None:  # a ._pth file makes Python ignore PYTHONPATH
-        installed = {same_place(folder) for folder in search_path(target)}
-        for entry in (host.env.get("PYTHONPATH") or "").split(";" if host.windows else ":"):
-            folder = Path(entry.strip().strip('"'))
-            if entry.strip() and same_place(folder) not in installed:
-                yield folder, "PYTHONPATH"
+    installed = {same_place(folder) for folder in search_path(target)}
+    for folder in map(Path, python_path(target, host)):
+        if same_place(folder) not in installed:
+            yield folder, "PYTHONPATH"
 
 
 def _hiding(folder: Path, module: str) -> Iterator[Path]:

@@ -142,12 +142,11 @@ def describe(
     source: str,
     host: Host,
     *,
-    version: str | None = None,
     kind: PythonKind | None = None,
 ) -> Interpreter:
     """An interpreter as the files around it describe it.
 
-    `version` and `kind` are what the registry says; they serve where the files say nothing.
+    `kind` is what the registry says; it serves where the files say nothing.
     """
     if is_store_alias(executable):
         return Interpreter(
@@ -162,7 +161,7 @@ def describe(
     dll = _python_dll(executable, base) if host.windows else None
     name = re.search(r"python(3\.\d+)", str(real))
     found = _dll_version(dll) if host.windows else name[1] if name else None
-    found = (pyvenv.version if pyvenv else None) or found or version
+    found = (pyvenv.version if pyvenv else None) or found
     seen = kind_of(executable, prefix, host, venv=pyvenv is not None, embedded=pth is not None)
     image = read_pe(executable) if host.windows else None
     sites = tuple(_site_packages(prefix, found, pth, host))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
 from tritonwin.errors import UserError
 from tritonwin.facts.dlls.pe import read_pe
+from tritonwin.facts.packages import python_path
 from tritonwin.facts.python_layout import describe, is_store_alias
 from tritonwin.facts.records import ImportResult, Interpreter
 from tritonwin.system.codec import from_valid
@@ -53,7 +54,7 @@ def examine(executable: str, host: Host, timeout: float | None = 30) -> Interpre
             seen,
             started=False,
             platform_tag=_PLATFORM_TAGS.get(seen.machine or "") if host.windows else None,
-            sys_path=(*_python_path(seen, host), *seen.site_packages),
+            sys_path=(*python_path(seen, host), *seen.site_packages),
         )
     done, answer = _ask(path, host, timeout, ("-I", "-B", "-X", "utf8"))
     trouble = None
@@ -63,7 +64,7 @@ def examine(executable: str, host: Host, timeout: float | None = 30) -> Interpre
         done = done if answer is None else without
     if answer is None:
         raise _failure(path, done, timeout, seen.version)
-    found = _join(seen, from_valid(_Answer, answer), host)
+    found = _join(seen, answer, host)
     if trouble is not None:
         # without `site`, an old interpreter does not know that it is a virtual environment
         found = replace(
@@ -200,70 +201,38 @@ def _said(done: Completed) -> str | None:
     return lines[0] if done.code == _WRONG_USE else lines[-1]
 
 
-def _python_path(seen: Interpreter, host: Host) -> tuple[str, ...]:
-    """The entries that PYTHONPATH adds in an ordinary start; a `._pth` file rules it out."""
-    if seen.pth is not None:
-        return ()
-    entries = (host.env.get("PYTHONPATH") or "").split(";" if host.windows else ":")
-    return tuple(str(host.cwd / entry) for entry in entries if entry)
+# The fields of an interpreter that the probe answers under their own names.
+_TOLD = (
+    *("version", "implementation", "bits", "free_threaded", "prefix", "base_prefix"),
+    *("ext_suffix", "user_site", "site_loaded", "has_pip"),
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Answer:
-    """The answer of `probe.py`; None where a damaged Python cannot say."""
-
-    version: str
-    implementation: str
-    bits: int
-    machine: str | None
-    executable: str | None
-    base_executable: str | None
-    prefix: str
-    base_prefix: str
-    sys_path: tuple[str, ...]
-    site_loaded: bool
-    ext_suffix: str | None
-    free_threaded: bool | None
-    paths: dict[str, str | None] | None
-    user_site: str | None
-    has_pip: bool | None
-    notes: tuple[str, ...]
-
-
-def _join(seen: Interpreter, answer: _Answer, host: Host) -> Interpreter:
+def _join(seen: Interpreter, answer: dict[str, Any], host: Host) -> Interpreter:
     """The answer of the interpreter where it has one, else what the files say."""
-    paths = answer.paths or {}
-    sys_path = list(answer.sys_path)
+    paths, user_site = answer["paths"] or {}, answer["user_site"]
+    sys_path: list[str] = answer["sys_path"]
     sites = [p for p in sys_path if Path(p).name.lower() in ("site-packages", "dist-packages")]
-    if answer.user_site is not None:
+    if user_site is not None:
         # `site` puts the user's folder right before the first one of the installation
         place = sys_path.index(sites[0]) if sites else len(sys_path)
-        sys_path.insert(place, answer.user_site)
+        sys_path.insert(place, user_site)
     own = (paths.get("purelib"), paths.get("platlib"))
     # A virtual environment's own program is only a launcher on Windows. Launchers that are not
     # CPython's leave `sys._base_executable` at it; then `pyvenv.cfg` knows better.
-    launcher = answer.base_executable == answer.executable and seen.prefix != seen.base_prefix
-    base = seen.base_executable if launcher else None
+    launcher = answer["base_executable"] == answer["executable"]
+    base = seen.base_executable if launcher and seen.prefix != seen.base_prefix else None
     tag = (paths.get("platform") or "").replace("-", "_").replace(".", "_")
     return replace(
         seen,
+        **{name: answer[name] for name in _TOLD},
         started=True,
-        version=answer.version,
-        bits=answer.bits,
-        machine=seen.machine or answer.machine,
-        implementation=answer.implementation,
-        free_threaded=answer.free_threaded,
-        prefix=answer.prefix,
-        base_prefix=answer.base_prefix,
-        base_executable=base or answer.base_executable or seen.base_executable,
+        machine=seen.machine or answer["machine"],
+        base_executable=base or answer["base_executable"] or seen.base_executable,
         platform_tag=tag or None,
-        ext_suffix=answer.ext_suffix,
         include=paths.get("include"),
         site_packages=tuple(dict.fromkeys(p for p in (*sites, *own) if p)) or seen.site_packages,
-        user_site=answer.user_site,
         platlib=paths.get("platlib"),
-        sys_path=(*_python_path(seen, host), *sys_path),
-        site_loaded=answer.site_loaded,
-        has_pip=answer.has_pip,
-        error="; ".join(answer.notes)[:_ERROR_LENGTH] or None,
+        sys_path=(*python_path(seen, host), *sys_path),
+        error="; ".join(answer["notes"])[:_ERROR_LENGTH] or None,
     )

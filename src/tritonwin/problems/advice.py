@@ -64,9 +64,6 @@ def advise(finding: Finding, facts: Facts) -> Problem:
 
     A value that nothing supplies becomes a neutral word in a sentence; commands and automatic
     repairs that need it are left out. `explains` is empty: it takes all findings together.
-
-    Raises:
-        UnknownProblemError: the catalogue has no such id.
     """
     entry = catalogue.load().entry(finding.id)
     target = facts.target

@@ -237,18 +237,12 @@ class CatalogueFile:
     instead: dict[str, Advice] = field(default_factory=dict)
 
 
-class UnknownProblemError(KeyError):
-    """The catalogue has no entry of that id."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])  # KeyError would show the message's repr
-
-
 @dataclass(frozen=True, eq=False)  # there is one, and results made from it are cached by it
 class Catalogue:
     """All entries by id, those that others rest on first (the order of LAYERS)."""
 
     entries: Mapping[str, Entry]
+    checks: Mapping[str, CheckTerms]
     words: Mapping[str, str]
     marks: Mapping[str, LinePattern]
     placeholders: Mapping[str, str]
@@ -256,18 +250,11 @@ class Catalogue:
     instead: Mapping[str, Advice]
 
     def entry(self, problem_id: str) -> Entry:
-        """The entry of an id; raises UnknownProblemError."""
-        try:
-            return self.entries[problem_id]
-        except KeyError:
-            raise UnknownProblemError(f"the catalogue has no problem {problem_id!r}") from None
+        return self.entries[problem_id]
 
     def terms(self, problem_id: str) -> CheckTerms:
-        """The terms of the check of a problem; raises UnknownProblemError."""
-        terms = self.entry(problem_id).check
-        if terms is None:
-            raise UnknownProblemError(f"the catalogue has no check of {problem_id!r}")
-        return terms
+        """The terms of the check of a problem; a KeyError for one that only a log shows."""
+        return self.checks[problem_id]
 
     def pattern(self, pattern: str | LinePattern) -> LinePattern:
         """The pattern itself, or the mark of that name."""
@@ -290,5 +277,7 @@ def load() -> Catalogue:
 
     parts = ("words", "marks", "placeholders", "asked", "instead")
     return Catalogue(
-        entries={entry.id: entry for entry in entries}, **{part: merged(part) for part in parts}
+        entries={entry.id: entry for entry in entries},
+        checks={entry.id: entry.check for entry in entries if entry.check},
+        **{part: merged(part) for part in parts},
     )

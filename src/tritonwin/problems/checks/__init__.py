@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib import import_module
 
@@ -41,19 +41,15 @@ def _written_in(modules: Iterable[str]) -> dict[str, Check]:
     return {each.id: each for values in found for each in values if isinstance(each, Check)}
 
 
-def _checks(written: dict[str, Check], terms: dict[str, CheckTerms]) -> Iterator[Check]:
+def _checks(written: dict[str, Check], terms: Mapping[str, CheckTerms]) -> Iterator[Check]:
     for name, each in terms.items():
         yield Check(name, partial(_compare, each, each.when)) if each.when else written[name]
-
-
-def _terms() -> dict[str, CheckTerms]:
-    return {name: e.check for name, e in catalogue.load().entries.items() if e.check}
 
 
 @cache
 def of_versions() -> tuple[Check, ...]:
     """The checks that need no more than versions; no other is imported, which takes longer."""
-    terms = {name: each for name, each in _terms().items() if each.of_versions}
+    terms = {name: each for name, each in catalogue.load().checks.items() if each.of_versions}
     return tuple(_checks(_written_in(_FOR_VERSIONS), terms))
 
 
@@ -63,5 +59,7 @@ CHECKS: tuple[Check, ...]
 def __getattr__(name: str) -> tuple[Check, ...]:
     if name != "CHECKS":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = tuple(_checks(_written_in((*_FOR_VERSIONS, *_OTHERS)), _terms()))
+    globals()[name] = found = tuple(
+        _checks(_written_in((*_FOR_VERSIONS, *_OTHERS)), catalogue.load().checks)
+    )
     return found
