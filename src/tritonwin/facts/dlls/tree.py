@@ -168,7 +168,6 @@ class DllTree:
     """The file first, then all that it leads to, each name once, nearest first."""
 
     modules: tuple[Module, ...]
-    searched: tuple[str, ...]  # the folders, in Windows' order
     system_known: bool  # whether a System32 was there to look into
 
     def module(self, name: str) -> Module | None:
@@ -205,7 +204,6 @@ class Walk:
             }
         return DllTree(
             modules=tuple(self._walk(file, ordered, preloaded)),
-            searched=tuple(str(p.folder) for p in ordered),
             system_known=self._system_known,
         )
 

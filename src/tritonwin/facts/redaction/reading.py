@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import html
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 _LEVELS = 3  # JSON in JSON in JSON
 _ESC = r"(?:\x1b|\\{1,8}(?:x1b|u001b|033|e)|\^\[)"
@@ -36,70 +35,40 @@ _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "a": "\a", "v
 
 @dataclass(frozen=True)
 class Reading:
-    """A text, and the places where it differs from the original, as parallel lists.
+    """A text, and for each of its characters the part of the original that it was.
 
-    Unit i stands at `at[i]` here, has `size[i]` characters, and was `[start[i], end[i])` there.
+    Where nothing was changed, `start` and `end` are ranges.
     """
 
     text: str
-    at: list[int] = field(default_factory=list)
-    size: list[int] = field(default_factory=list)
-    start: list[int] = field(default_factory=list)
-    end: list[int] = field(default_factory=list)
+    start: Sequence[int]
+    end: Sequence[int]
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """The part of the original that `[start, end)` of this text was, units whole."""
-        return (start, end) if not self.at else (self._of(start)[0], self._of(end - 1)[1])
-
-    def _of(self, position: int) -> tuple[int, int]:
-        unit = bisect_right(self.at, position) - 1
-        if unit < 0:
-            return position, position + 1
-        if position < self.at[unit] + self.size[unit]:
-            return self.start[unit], self.end[unit]
-        place = self.end[unit] + position - self.at[unit] - self.size[unit]
-        return place, place + 1
+        """The part of the original that `[start, end)` of this text was, escapes whole."""
+        return self.start[start], self.end[end - 1]
 
     def changed(self, pattern: re.Pattern[str], decode: Callable[[str], str]) -> Reading:
         """The reading in which each match is decoded; this one if there is no match."""
         pieces: list[str] = []
-        units: list[tuple[int, int, int, int]] = []
-        done = length = 0
+        start: list[int] = []
+        end: list[int] = []
+        done = 0
         for match in pattern.finditer(self.text):
-            new = decode(match[0])
-            pieces += (self.text[done : match.start()], new)
-            length += match.start() - done
-            units.append((length, len(new), match.start(), match.end()))
-            length, done = length + len(new), match.end()
-        if not units:
+            new, (first, last) = decode(match[0]), match.span()
+            pieces += (self.text[done:first], new)
+            start += (*self.start[done:first], *[self.start[first]] * len(new))
+            end += (*self.end[done:first], *[self.end[last - 1]] * len(new))
+            done = last
+        if not pieces:
             return self
-        pieces.append(self.text[done:])
-        merged = self._merged(units) if self.at else units
-        return Reading("".join(pieces), *map(list, zip(*merged, strict=True)))
-
-    def _merged(self, units: list[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
-        """Units of this text, and those below that they left, as units of the original."""
-        merged: list[tuple[int, int, int, int]] = []
-        below, old, shift = 0, list(zip(self.at, self.size, strict=True)), 0
-        for at, size, start, end in units:
-            while below < len(old) and sum(old[below]) <= start and old[below][0] < start:
-                merged.append((old[below][0] + shift, old[below][1], *self._unit(below)))
-                below += 1
-            first, last = self.origin(start, end)
-            while below < len(old) and old[below][0] < end:
-                below += 1
-            merged.append((at, size, first, last))
-            shift = at + size - end
-        merged += [(a + shift, n, *self._unit(i)) for i, (a, n) in enumerate(old) if i >= below]
-        return merged
-
-    def _unit(self, index: int) -> tuple[int, int]:
-        return self.start[index], self.end[index]
+        text = "".join((*pieces, self.text[done:]))
+        return Reading(text, [*start, *self.start[done:]], [*end, *self.end[done:]])
 
 
 def readings(line: str) -> Iterator[Reading]:
     """The line without colours; percent signs and entities decoded; unescaped up to three times."""
-    reading = Reading(line)
+    reading = Reading(line, range(len(line)), range(1, len(line) + 1))
     if not line.isascii() or _COLOURED.search(line):
         reading = reading.changed(_COLOURS, lambda _: "")
     yield reading
