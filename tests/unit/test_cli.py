@@ -273,12 +273,6 @@ def test_colour_is_a_wish(saved: Path, variables: dict[str, str], coloured: bool
     assert (b"\x1b[" in done.stdout) is coloured
 
 
-def test_demo_tells_every_story() -> None:
-    done = run("demo")
-    assert done.returncode == 0, done.stdout
-    assert b"doctor named what was done to them." in done.stdout
-
-
 def test_no_arguments_give_the_state_and_the_next_step() -> None:
     done = run()
     assert done.returncode in {0, 1}, done.stderr

@@ -7,24 +7,17 @@ from dataclasses import replace
 
 import click
 
-from tritonwin.cli.options import Arch, TargetOptions, json_option, target_options
+from tritonwin.cli.options import TargetOptions, json_option, target_options
 from tritonwin.errors import Exit, UserError
 
 
 @click.command("bench")
 @target_options
-@click.option(
-    "--arch",
-    type=Arch(),
-    metavar="SM",
-    help="Compile for this GPU, such as 89; this machine's GPU when left out.",
-)
 @click.option("--only", multiple=True, metavar="PART", help="This part alone; can be repeated.")
 @json_option
 def command(
     *,
     target: TargetOptions,
-    arch: int | None,
     only: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -50,7 +43,7 @@ def command(
         if name not in known:
             raise UserError(f"there is no part {name!r}", f"The parts are: {', '.join(known)}")
     facts = target.collect()
-    setting = setting_for(facts, dict(os.environ), arch=arch, timeout=max(target.timeout, 300))
+    setting = setting_for(facts, dict(os.environ), timeout=max(target.timeout, 300))
     chosen = [part for name, part in known.items() if not only or name in only]
     results = ladder.climb(replace(setting, workers=1), chosen)  # each has the machine for itself
     if as_json:

@@ -80,7 +80,8 @@ def _act(
         "revert": session.revert,
     }
     outcome = acts[word]()
-    answer(outcome_report(PatchReport, session.target, outcome), of_patch(outcome), as_json=as_json)
+    report = outcome_report(PatchReport, session.target, outcome)
+    answer(report, of_patch(report), as_json=as_json)
     failed = outcome.blocked if outcome.status == "examined" else outcome.status == "refused"
     return Exit.PROBLEMS if failed else Exit.DONE
 

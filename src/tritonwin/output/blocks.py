@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -112,3 +113,8 @@ def line(text: str = "", tone: Tone = "plain", *more: Span, indent: int = 0) -> 
 def named(name: str, title: str) -> TextLine:
     """An id with its title."""
     return line(name, "strong", Span(f"  {title}"))
+
+
+def pairs(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names with their values."""
+    return Table(tuple((Span(name, "faint"), Span(value)) for name, value in rows))

@@ -10,7 +10,7 @@ from typing import Literal
 
 from tritonwin.build.outcome import BuildOutcome, Event, Progress
 from tritonwin.build.plan import GIB, BuildPlan
-from tritonwin.output.blocks import Block, Fold, Prose, Span, Table, TextLine, Tone, line
+from tritonwin.output.blocks import Block, Fold, Prose, Span, TextLine, Tone, line, pairs
 from tritonwin.output.documents import Document
 from tritonwin.output.proof import of_rung
 from tritonwin.output.terminal import Meter
@@ -134,7 +134,7 @@ def of_build_plan(plan: BuildPlan) -> Iterator[Block]:
         ("time", f"about {duration(plan.seconds)}" if plan.seconds else "not known"),
         ("disk", f"about {_gib(plan.disk_bytes)}"),
     ]
-    yield Table(tuple((Span(name, "faint"), Span(value)) for name, value in listed))
+    yield pairs(listed)
     yield from (Prose(text, label="warning: ", tone="warning", indent=0) for text in plan.warnings)
     more = line("The reason of each choice, and the option that decides otherwise: --all", "faint")
     yield Fold("Reasons", tuple(_reasons(plan)), short=(more,))

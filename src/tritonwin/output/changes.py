@@ -113,8 +113,8 @@ _INSTALL_VERDICTS = {
     "unread": "Nothing was changed: not everything has a wheel, and a place could not be read.",
     "nothing-to-do": "Everything is there already.",
     "declined": "Nothing was changed.",
-    "installed": "Installed and imported. To undo it: tritonwin undo",
-    "import-failed": "Installed, but its import fails. To undo it: tritonwin undo",
+    "installed": "Installed and imported.",
+    "import-failed": "Installed, but its import fails.",
 }
 
 
@@ -131,6 +131,8 @@ def of_installation(done: Installation) -> Iterator[Block]:
         said = f": {result.error}" if result.error else ""
         yield line(f"import {result.module}: {result.outcome}{said}", indent=2)
     yield Prose(_INSTALL_VERDICTS[done.status], tone="strong", indent=0)
+    if done.journal:
+        yield line(f"To undo it: tritonwin undo {done.journal}")
 
 
 def _choice(choice: WheelChoice, *, every: bool) -> Iterator[Block]:

@@ -24,6 +24,7 @@ from tritonwin.output.blocks import (
     Span,
     Table,
     TextLine,
+    pairs,
 )
 from tritonwin.output.invocation import typed
 from tritonwin.output.text import printable
@@ -68,8 +69,7 @@ def report(view: View) -> str:
 
 def view_body(view: View) -> tuple[str, ...]:
     """The part below the headline."""
-    rows = tuple((Span(name, "faint"), Span(value)) for name, value in view.machine)
-    machine = Fold("This machine", (Table(rows),)) if rows else None
+    machine = Fold("This machine", (pairs(view.machine),)) if view.machine else None
     folds = (each for each in (view.notes, view.checks, machine) if each)
     layers = (view.layers,) if view.layers else ()
     first = "".join(_section(each, view.here, "Do this first") for each in view.sections[:1])

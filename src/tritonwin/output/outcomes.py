@@ -19,8 +19,15 @@ from tritonwin.patch.engine import RuleState
 from tritonwin.patch.records import FileRefusal, Hook, PatchOutcome
 from tritonwin.problems.cache_state import CacheState, JudgedEntry
 from tritonwin.remedies.records import Clearing, GuardOutcome, GuardState
+from tritonwin.system.shells import word
 
 _SHOWN = 20  # of files, entries, actions and places; the rest is counted
+
+
+def _at(report: TargetDocument) -> str:
+    """The option that names the same Python again."""
+    python = word(report.target.executable) if report.target else None
+    return f" --python {python}" if python else ""
 
 
 # -- patch
@@ -45,15 +52,15 @@ _RULE_WIDTH = max(map(len, _RULE_TONES))
 _DIFF: dict[str, Tone] = {"+": "good", "-": "bad", "@": "notice"}
 _PATCH_VERDICTS = {
     "examined": "",
-    "planned": "Nothing was changed yet. Do it: tritonwin patch apply",
-    "applied": "Patched. To undo it: tritonwin patch revert",
+    "planned": "Nothing was changed yet. Do it: tritonwin patch apply{at}",
+    "applied": "Patched. To undo it: tritonwin patch revert{at}",
     "reverted": "Everything is as it was before.",
     "nothing": "There is nothing to do.",
     "refused": "Nothing was changed.",
 }
 
 
-def of_patch(outcome: PatchOutcome) -> Iterator[TextLine]:
+def of_patch(outcome: PatchReport) -> Iterator[TextLine]:
     """A line per rule, or what was changed, refused or left; then what to do."""
     whose = "triton-windows" if outcome.flavour == "fork" else "upstream's Triton"
     yield line(f"{whose} {outcome.version or ''} in {outcome.package}", "strong")
@@ -89,7 +96,7 @@ def _refusal(refusal: FileRefusal) -> Iterator[TextLine]:
         yield line(f"      {misfit.rule} does not fit: {misfit.reason}")
 
 
-def _closing(outcome: PatchOutcome) -> Iterator[TextLine]:
+def _closing(outcome: PatchReport) -> Iterator[TextLine]:
     for misfit in outcome.skipped:
         yield line(f"left out: {misfit.rule}: {misfit.reason}", "warning")
     if outcome.unverified and not outcome.refused:
@@ -100,13 +107,14 @@ def _closing(outcome: PatchOutcome) -> Iterator[TextLine]:
     if outcome.status == "examined":
         needed, unknown = len(outcome.of("needed")), len(outcome.of("unknown"))
         yield line(
-            f"{needed} needed, {unknown} unknown. See them: tritonwin patch diff"
+            f"{needed} needed, {unknown} unknown. See them: tritonwin patch diff{_at(outcome)}"
             if needed + unknown and not outcome.hooked
             else "Nothing is needed."
         )
     else:
         planned_nothing = outcome.status == "planned" and not outcome.changed
-        yield line(_PATCH_VERDICTS["nothing" if planned_nothing else outcome.status])
+        verdict = _PATCH_VERDICTS["nothing" if planned_nothing else outcome.status]
+        yield line(verdict.format(at=_at(outcome)))
     if outcome.refused:
         yield line("help: apply what fits with --allow-unknown, or install a released Triton")
     if outcome.conflicts:
@@ -136,14 +144,14 @@ class DriverReport(DriverOutcome, TargetDocument):
 _DRIVER_VERDICTS: dict[DriverStatus, str] = {
     "on": "The driver in Python is on: no C compiler is needed to run kernels.",
     "off": "The driver in Python is off: Triton compiles its driver module at the first kernel.",
-    "switched-on": "Switched on: kernels need no C compiler any more. Undo: tritonwin driver off",
+    "switched-on": "Switched on: no C compiler is needed now. To undo it: tritonwin driver off{at}",
     "switched-off": "Switched off: Triton compiles its driver module again.",
     "unchanged": "It was so before; nothing was changed.",
     "refused": "Nothing was changed: this Triton's driver is not known.",
 }
 
 
-def of_driver(outcome: DriverOutcome) -> Iterator[TextLine]:
+def of_driver(outcome: DriverReport) -> Iterator[TextLine]:
     """A line per backend, the files, and what to do."""
     yield line(f"Triton {outcome.version or ''} in {outcome.package}", "strong")
     for backend in outcome.backends:
@@ -158,7 +166,7 @@ def of_driver(outcome: DriverOutcome) -> Iterator[TextLine]:
         yield line("Another version of tritonwin wrote it. To renew it: tritonwin driver on")
     for note in outcome.notes:
         yield line(note)
-    yield line(_DRIVER_VERDICTS[outcome.status])
+    yield line(_DRIVER_VERDICTS[outcome.status].format(at=_at(outcome)))
 
 
 # -- guard
@@ -174,13 +182,13 @@ class GuardReport(GuardOutcome, TargetDocument):
 _GUARD_VERDICTS: dict[GuardState, str] = {
     "on": "The guard is on.",
     "off": "The guard is off: any program may replace torch and Triton.",
-    "switched-on": "Switched on. To allow other versions: tritonwin guard off",
+    "switched-on": "Switched on. To allow other versions: tritonwin guard off{at}",
     "switched-off": "Switched off: any program may replace torch and Triton.",
     "unchanged": "It was so before; nothing was changed.",
 }
 
 
-def of_guard(outcome: GuardOutcome) -> Iterator[TextLine]:
+def of_guard(outcome: GuardReport) -> Iterator[TextLine]:
     """A line per version that is kept, the files, and what to do."""
     drifted = {each.name: each.now or "not there" for each in outcome.drifted}
     for name, version in outcome.kept.items():
@@ -199,7 +207,7 @@ def of_guard(outcome: GuardOutcome) -> Iterator[TextLine]:
         yield line(f"pip follows the variable {name} instead of this: remove it.")
     if outcome.uv:
         yield line(f"uv keeps to it where UV_CONSTRAINT names {outcome.uv}")
-    yield line(_GUARD_VERDICTS[outcome.status], "strong")
+    yield line(_GUARD_VERDICTS[outcome.status].format(at=_at(outcome)), "strong")
 
 
 # -- caches

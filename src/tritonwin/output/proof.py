@@ -30,6 +30,7 @@ from tritonwin.output.blocks import (
     Tone,
     line,
     named,
+    pairs,
 )
 from tritonwin.output.documents import Document, VerifyReport, target_of
 from tritonwin.output.machine import described
@@ -235,8 +236,8 @@ def _section(result: RungResult) -> Section:
     body: list[Block] = [line(result.detail, "plain", Span(seconds, "faint"))]
     if result.traceback:
         body.append(CodeBlock(result.traceback.rstrip("\n"), command=False))
-    figures = tuple((Span(name), Span(str(value))) for name, value in result.figures.items())
-    further = (Table(figures),) if figures else ()
+    figures = pairs((name, str(value)) for name, value in result.figures.items())
+    further = (figures,) if result.figures else ()
     body.append(Fold("More", (line(f"Proves: {result.proves}."), *further)))
     return Section(
         name=result.id,
