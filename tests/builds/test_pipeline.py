@@ -15,7 +15,6 @@ from world import PIP, World
 
 from tritonwin.build import attempt, runner
 from tritonwin.build import wheel as wheels
-from tritonwin.build.command import script
 from tritonwin.build.outcome import BuildInfo, BuildOutcome, Progress
 from tritonwin.build.plan import BuildPlan, BuildSource
 from tritonwin.build.runner import make
@@ -24,7 +23,6 @@ from tritonwin.journal.store import TargetBusyError, locked
 from tritonwin.journal.tree import file_hash
 from tritonwin.system.codec import from_json, parse
 from tritonwin.system.files import paths_in
-from tritonwin.system.process import run
 
 SOURCES = {"api.cpp", *(f"kernel_{n:02}.cu" for n in range(6))}
 
@@ -217,22 +215,3 @@ def test_interrupted_at_random_and_resumed(world: World, tmp_path: Path) -> None
     assert whole
     assert interrupting.content(wheel) == interrupting.content(Path(whole))
     assert json.loads((plan.layout.root / "state.json").read_text())["runs"]
-
-
-def test_what_is_prepared_is_built_by_the_script(world: World) -> None:
-    def stop(event: object) -> None:
-        if str(event).startswith("compiling"):
-            raise KeyboardInterrupt
-
-    world.write()
-    plan, context = world.plan(), world.context()
-    with pytest.raises(KeyboardInterrupt):
-        runner.build(plan, replace(context, on_event=stop))
-    assert world.compiled("start") == {}
-    file = world.folder / "build.sh"
-    file.write_text(script(plan, "sh", context.host))
-    done = run("/bin/sh", [str(file)], timeout=120, env=dict(context.host.env.data))
-    assert done.code == 0, done.err
-    (wheel,) = paths_in(plan.layout.dist, "*.whl")
-    assert interrupting.content(wheel)
-    assert world.compiled() == dict.fromkeys(SOURCES, 1)

@@ -85,8 +85,8 @@ def test_a_refused_plan(call: Call) -> None:
         ("flash-attn", "--version", "1;2", "--plan", "--json"),
         ("flash-attn", "--version", "", "--plan"),
         ("flash-attn", "--snapshot", "report.json"),
-        ("flash-attn", "--snapshot", "report.json", "--plan", "--script", "sh"),
-        ("flash-attn", "--script", "cmd"),
+        ("flash-attn", "--snapshot", "report.json", "--plan", "--script"),
+        ("flash-attn", "--script"),
         ("flash-attn", "--plan", "--find-links", "nowhere"),
         ("cuda-extension", "--plan"),
         ("flash-attn", "--resume", "--yes"),
@@ -100,12 +100,15 @@ def test_wrong_use_is_the_users_to_solve(call: Call, words: tuple[str, ...]) -> 
 
 
 def test_a_script_is_printed_alone(
-    machine: BuildMachine, capfdbinary: pytest.CaptureFixture[bytes]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    assert app.run(["build", "flash-attn", "--script", "sh"]) == 0
+    made = machines.windows(tmp_path)
+    monkeypatch.setattr("tritonwin.facts.collect.collect", lambda **_: made.facts)
+    monkeypatch.setattr("tritonwin.build.order.survey", lambda *_, **__: made)
+    assert app.run(["build", "flash-attn", "--script"]) == 0
     out, _ = capfdbinary.readouterr()
-    assert out.startswith(b"#!/bin/sh\nset -eu\n")
-    assert b"export MAX_JOBS=8\n" in out
+    assert out.startswith(b"@echo off\r\n")
+    assert b'set "MAX_JOBS=8"\r\n' in out
 
 
 # --- sources

@@ -201,7 +201,7 @@ def test_the_script_for_cmd_builds_with_exact_values(machine: Machine) -> None:
     standins.cuda_torch(made.base, machine.fakes, "2.9.1", "12.8")
     text = machine.tool(
         "build", "cuda-extension", "--source", project(machine), "--arch", "8.9", "--jobs", "3",
-        "--root", r"C:\b", "--python", made.base.python, "--script", "cmd",
+        "--root", r"C:\b", "--python", made.base.python, "--script",
         cwd="C:\\", timeout=120,
     ).check().stdout.replace("\r\n", "\n")  # fmt: skip
     planned = dict(re.findall(r'^set "(\w+)=(.+)"$', text, re.MULTILINE))

@@ -6,18 +6,16 @@ MAX_JOBS is ignored and an architecture is lost without a message. No value but 
 blank at its end. A script says `set "NAME=value"`, whose quotes keep the blank out.
 
 A script first leaves the folder that it is started in, often one of downloads: cmd looks there for
-every program without a folder, such as those that vcvarsall.bat calls, before it looks in PATH, and
-every shell does where PATH has "." or an empty entry. All paths are absolute.
+every program without a folder, such as those that vcvarsall.bat calls, before it looks in PATH. All
+paths are absolute.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Literal
 
 from tritonwin.build.attempt import STATUS
 from tritonwin.build.plan import BuildPlan, Layout, Toolkit
@@ -47,7 +45,6 @@ _OF_PYTHON = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYV
 NEVER = (*_OF_TOOLS, *_OF_PYTHON, *GIT_VARIABLES)
 # 2020-01-01: a wheel depends on its sources, not on the hour at which it was made
 _EPOCH = "1577836800"
-Shell = Literal["cmd", "sh"]
 
 
 class UnfitEnvironmentError(UserError):
@@ -209,37 +206,35 @@ def folders_of(toolkit: Toolkit | None, *, windows: bool) -> tuple[str, ...]:
 # --- as a script
 
 
-def script(plan: BuildPlan, shell: Shell, host: Host) -> str:
-    """The build's own command in its environment, with the line ends of its shell.
+def script(plan: BuildPlan, host: Host) -> str:
+    """The build's own command in its environment, as a batch file.
 
     It runs in the folder that `build` has prepared.
 
     Raises:
-        ScriptError: the plan is refused, is for another system, or cannot be written for the shell.
+        ScriptError: the plan is refused, is not for Windows, or cannot be written into a batch.
     """
     if not plan.possible:
         raise ScriptError(
             f"there is no script for a plan that is refused: {plan.refusals[0].message}",
             plan.refusals[0].help,
         )
-    if plan.windows != (shell == "cmd"):
-        system = "Windows" if plan.windows else "Linux"
+    if not plan.windows:
         raise ScriptError(
-            f"{shell} does not run a plan for {system}", "Take sh on Linux, cmd on Windows."
+            "a batch file does not run on this system",
+            "See the command and its variables: tritonwin build RECIPE --plan --json",
         )
     title = f"{plan.distribution or plan.recipe} {plan.version} for {plan.target}"
     # "%~" ends a batch file with an error, in a remark too
     title = "".join(c if c.isprintable() and c != "%" else " " for c in title)
-    if shell == "sh":
-        return "".join(f"{line}\n" for line in _sh(title, command(plan, host)))
-    return shells.batch(_cmd(title, command(plan, host)))
+    return shells.batch(_batch(title, command(plan, host)))
 
 
 # `if errorlevel 1` would miss the negative codes of programs that crash
 _CHECK = 'if not "%ERRORLEVEL%"=="0" exit /b 1'
 
 
-def _cmd(title: str, build: Command) -> Iterator[str]:
+def _batch(title: str, build: Command) -> Iterator[str]:
     # setlocal comes first: its end returns the console to its folder
     yield from ("@echo off", "setlocal DisableDelayedExpansion")
     yield from ('cd /d "%SystemRoot%\\System32"', "chcp 65001 >nul", f"rem --- {title}")
@@ -259,11 +254,3 @@ def _cmd(title: str, build: Command) -> Iterator[str]:
         yield 'if not "%VSCMD_ARG_TGT_ARCH%"=="x64" (echo vcvarsall.bat failed & exit /b 1)'
     yield from (f"cd /d {shells.batch_word(build.folder)}", _CHECK)
     yield from (" ".join(map(shells.batch_word, build.argv)), _CHECK)
-
-
-def _sh(title: str, build: Command) -> Iterator[str]:
-    yield from ("#!/bin/sh", "set -eu", "cd /", f"# --- {title}")
-    yield from (f"unset {name} || true" for name in build.unset)
-    yield from (f"export {name}={shlex.quote(value)}" for name, value in build.variables.items())
-    yield f'export PATH={shlex.quote(":".join(build.path))}:"$PATH"'
-    yield from (f"cd {shlex.quote(build.folder)}", shlex.join(build.argv))

@@ -133,7 +133,7 @@ class Toolset:
     """The C++ compiler of the build: an MSVC toolset, or what PATH has elsewhere.
 
     Attributes:
-        version: "14.44.35207" of MSVC, "12.2.0" of gcc where it is known.
+        version: "14.44.35207" of MSVC; empty elsewhere.
         vcvarsall: the batch file whose environment is captured; None if the system has none.
         compiler: the program.
     """

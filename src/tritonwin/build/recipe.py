@@ -244,7 +244,6 @@ class ToolchainRow:
 class Toolchain:
     """toolchain.toml; each table says what it maps to what."""
 
-    gcc: tuple[ToolchainRow, ...]
     stl: tuple[ToolchainRow, ...]
     nvcc: tuple[ToolchainRow, ...]
     cpp: tuple[ToolchainRow, ...]
@@ -273,12 +272,11 @@ def msvc_for(cuda: str) -> str:
 
 
 @cache
-def toolchain(table: Literal["gcc", "stl", "nvcc", "cpp"], version: str) -> str:
+def toolchain(table: Literal["stl", "nvcc", "cpp"], version: str) -> str:
     """The value of a table of `toolchain.toml` for a version; empty: not known, or no limit.
 
-    gcc: CUDA to the newest major version that nvcc accepts. stl: MSVC toolset to the CUDA that its
-    standard library accepts. nvcc: CUDA to the compute capabilities that it compiles for. cpp:
-    torch to the C++ standard of its headers.
+    stl: MSVC toolset to the CUDA that its standard library accepts. nvcc: CUDA to the compute
+    capabilities that it compiles for. cpp: torch to the C++ standard of its headers.
     """
     tables = read_resource("tritonwin.build", "toolchain.toml", Toolchain)
     rows: tuple[ToolchainRow, ...] = getattr(tables, table)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,9 +25,7 @@ from tritonwin.facts.records import CudaToolkit
 from tritonwin.facts.toolchain.cuda import ToolkitPlace, describe
 from tritonwin.facts.toolchain.parts import parts
 from tritonwin.support.versions import fits
-from tritonwin.system import process
 from tritonwin.system.files import same_place, version_key
-from tritonwin.system.host import Host
 
 _PROBLEM = "cuda-toolkit-for-build"
 _LACKING = "vs-components-missing"
@@ -36,7 +33,6 @@ _MISMATCH = "nvcc-host-compiler-mismatch"
 _ORIGINS: dict[str, ToolkitOrigin] = {"conda": "conda", "pip-cu13": "packages"}
 _MSVC = "--msvc"
 _CXX = "CXX="  # the variable, on other systems than Windows
-_SECONDS = 20.0
 _ANY = ">=14.20"  # older ones lack the C++ of any torch in use
 
 
@@ -96,7 +92,7 @@ def _with(request: Request, origin: SourceOrigin, chosen: Toolkit | None) -> Too
     elif request.machine.elsewhere:
         notes.because("toolset", "not known", "a snapshot says nothing of c++", _CXX)
     else:
-        toolset = choose_gcc(request.host, version, notes)
+        toolset = _cxx(request)
     tokens = archs.choose(
         request.recipe,
         origin.version,
@@ -274,29 +270,16 @@ def toolset_misfit(version: str, cuda: str | None, accepts: str = "", wants: str
     return ""
 
 
-def choose_gcc(host: Host, cuda: str | None, notes: Notes) -> Toolset | None:
-    """The C++ compiler that PATH has, which torch takes as well."""
-    asked = (host.env.get("CXX") or "").strip()
+def _cxx(request: Request) -> Toolset | None:
+    """The C++ compiler that PATH has, or CXX names, which torch takes as well."""
+    host, asked = request.host, (request.host.env.get("CXX") or "").strip()
     named = asked or "c++"
     program = Path(named) if "/" in named else next(iter(host.executables(named)), None)
-    newest = int(tables.toolchain("gcc", cuda) or 0) if cuda else 0
-    version = ""
     if program is not None:
-        # another compiler says something else, or nothing
-        with suppress(OSError, ValueError):
-            done = process.run(program, ("-dumpfullversion",), timeout=_SECONDS)
-            found = re.match(rb"\d{1,3}(?:\.\d{1,3}){0,2}", done.out if done.code == 0 else b"")
-            version = found[0].decode() if found else ""
-    if program is None:
-        message, problem = f"there is no C++ compiler: {named} is not on PATH", "no-c-compiler"
-        help_text = "Install g++."
-    elif newest and version and int(version.split(".")[0]) > newest:
-        message = f"nvcc of CUDA {cuda} accepts gcc up to {newest}, and {program} is {version}"
-        help_text, problem = f"Name an older one in the variable CXX: CXX=g++-{newest}", _MISMATCH
-    else:
         why = "the variable CXX" if asked else "the first one on PATH"
-        notes.because("toolset", f"{program} {version}".strip(), why, _CXX)
-        return Toolset(product="c++", version=version, compiler=str(program))
-    notes.because("toolset", "none", message, _CXX)
-    notes.refuse(message, help_text, problem)
+        request.notes.because("toolset", str(program), why, _CXX)
+        return Toolset(product="c++", version="", compiler=str(program))
+    message = f"there is no C++ compiler: {named} is not on PATH"
+    request.notes.because("toolset", "none", message, _CXX)
+    request.notes.refuse(message, "Install g++.", "no-c-compiler")
     return None

@@ -143,7 +143,7 @@ def describe(
     versions |= {"tritonwin": __version__, "python": plan.python}
     if plan.cuda:
         versions["cuda"] = plan.cuda.version
-    if plan.toolset:
+    if plan.toolset and plan.toolset.version:
         versions[plan.toolset.product] = plan.toolset.version
     return BuildInfo(
         wheel=wheel.name,

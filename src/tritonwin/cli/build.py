@@ -22,7 +22,6 @@ from tritonwin.cli.options import (
 from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
-    from tritonwin.build.command import Shell
     from tritonwin.build.plan import BuildPlan
     from tritonwin.build.source import BuildContext
     from tritonwin.output.building import BuildStatus
@@ -83,12 +82,7 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--snapshot", type=_PATH, metavar="FILE", help="Plan alone, for the machine of this file."
 )
-@click.option(
-    "--script",
-    "shell",
-    type=click.Choice(["cmd", "sh"]),
-    help="Print the build's command as a script.",
-)
+@click.option("--script", "as_script", is_flag=True, help="Print the build's command as a batch.")
 @click.option("--find-links", multiple=True, type=_FOLDER, metavar="DIR", help="Files lie here.")
 @click.option("--resume", is_flag=True, help="Go on with the build that was interrupted.")
 @click.option("--yes", is_flag=True, help="Build without asking.")
@@ -101,7 +95,7 @@ def command(
     target: TargetOptions,
     only_plan: bool,
     snapshot: Path | None,
-    shell: Shell | None,
+    as_script: bool,
     find_links: tuple[Path, ...],
     resume: bool,
     yes: bool,
@@ -120,11 +114,11 @@ def command(
     Examples:
       tritonwin build flash-attn --plan
       tritonwin build flash-attn --plan --snapshot report.json
-      tritonwin build flash-attn --arch 8.9 --script cmd > build.cmd
+      tritonwin build flash-attn --arch 8.9 --script > build.cmd
       tritonwin build cuda-extension --source D:\\my_kernels --yes
       tritonwin build flash-attn --resume
     """
-    refuse_together("snapshot", "python", "app", "shell", "prepare", "resume")
+    refuse_together("snapshot", "python", "app", "as_script", "prepare", "resume")
     only_plan = only_plan or snapshot is not None
     need_no_question(for_programs=as_json, settled=yes or only_plan, ways="--yes or --plan")
     from tritonwin.build import archs, runner
@@ -144,8 +138,8 @@ def command(
         folders=find_links,
         from_snapshot=snapshot is not None,
     )
-    if shell:
-        sys.stdout.buffer.write(script(plan, shell, host).encode("utf-8"))
+    if as_script:
+        sys.stdout.buffer.write(script(plan, host).encode("utf-8"))
         return Exit.DONE
     if resume:
         plan = runner.read_plan(plan.layout.plan)
