@@ -104,13 +104,21 @@ class Seed:
     cwd: str = "C:\\"
 
     def sow(self, steps: Steps) -> None:
-        """Take each step, of this class or of the machine: a table holds its keywords."""
+        """Take each step, of this class or of the machine: a list has arguments, a table keywords.
+
+        A list of tables is a step several times.
+        """
         for name, given in steps.items():
             step = getattr(self, name, None) or getattr(self.machine, name)
-            if isinstance(given, Mapping):
+            if given is True:
+                step()
+            elif isinstance(given, Mapping):
                 step(**given)
+            elif isinstance(given[0], Mapping):
+                for each in given:
+                    step(**each)
             else:
-                step(*(() if given is True else given))
+                step(*given)
 
     def path(self, place: str) -> Path:
         if place[1:2] == ":":
@@ -148,11 +156,10 @@ class Seed:
         imports = {content["imports"]: ("lane_function",)}
         return self.machine.fakes.build_dll("lane_module.pyd", imports=imports).read_bytes()
 
-    def dist(self, *distributions: Steps) -> None:
-        """Distributions that are installed besides."""
-        for row in distributions:
-            files = {place: self._content(text) for place, text in row.get("files", {}).items()}
-            standins.distribution(self.env, **{**row, "files": files})
+    def dist(self, name: str, version: str, *, files: Steps | None = None, **more: Any) -> None:
+        """A distribution that is installed besides."""
+        contents = {place: self._content(text) for place, text in (files or {}).items()}
+        standins.distribution(self.env, name, version, files=contents, **more)
 
     def without(self, *names: str) -> None:
         """Remove the records of distributions."""
@@ -213,12 +220,12 @@ class Seed:
         ):
             shutil.rmtree(self.machine.drives.linux(path), ignore_errors=True)
 
-    def toolkit(self, version: str, lacks: str = "") -> None:
-        """CUDA_PATH names a toolkit, which may lack a file."""
+    def toolkit(self, version: str, lacks: str = "", variable: str = "CUDA_PATH") -> None:
+        """A variable names a toolkit, which may lack a file."""
         toolkit = self.machine.cuda_toolkit("system", version)
         if lacks:
             self.env.path(rf"{toolkit.root}\{lacks}").unlink()
-        self.set(CUDA_PATH=toolkit.root)
+        self.set(**{variable: toolkit.root})
 
     def older_radeon(self, **driver: str) -> None:
         self.machine.radeon(CARD, **driver)

@@ -7,12 +7,13 @@ the rule as well, the same stage must pass. The fork's own defects are shown on 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import overlay
 import pytest
+from faults import rows
 from winlane import Environment, Lane, Machine
 from winlane.wine import run as linux
 
@@ -33,19 +34,19 @@ class Seen:
     stage: str
     error: str = ""
     wrong: str = ""
-    before: tuple[str, ...] = ()
+    before: Sequence[str] = ()
     fork: bool = False
-    more: tuple[str, ...] = ("setuptools",)
-    env: dict[str, str] = field(default_factory=dict)
-    prepare: Callable[[Machine, Environment], None] = lambda machine, made: None
+    more: Sequence[str] = ("setuptools",)
+    env: Mapping[str, str] = field(default_factory=dict)
+    prepare: str = ""
 
 
-def _other_ptxas(machine: Machine, made: Environment) -> None:
+def other_ptxas(machine: Machine, made: Environment) -> None:
     ours = made.site_packages / "triton/backends/nvidia/bin/ptxas.exe"
     machine.place(r"C:\tools\ptxas.exe", ours)
 
 
-def _hip_runtime(machine: Machine, made: Environment) -> None:
+def hip_runtime(machine: Machine, made: Environment) -> None:
     """A DLL of AMD's driver with every function that Triton asks for by name."""
     source = made.site_packages / "triton/backends/amd"
     text = "".join((source / name).read_text("utf-8") for name in ("driver.c", "driver.py"))
@@ -54,52 +55,9 @@ def _hip_runtime(machine: Machine, made: Environment) -> None:
     machine.place(r"C:\windows\system32\amdhip64_7.dll", dll)
 
 
-def _linker(machine: Machine, made: Environment) -> None:
+def linker(machine: Machine, made: Environment) -> None:
     """A stand-in for ROCm's linker: none is to be had here."""
     machine.place(r"C:\rocm\bin\ld.lld.exe", machine.fakes.tool())
-
-
-_PTXAS = {"TRITON_PTXAS_PATH": r"C:\tools\ptxas.exe"}
-_STALE = {"FAKECUDA_LAST_ERROR": "2"}
-SEEN = (
-    Seen("setuptools-import", "3.2.0", "import", "No module named 'setuptools'", more=()),
-    Seen("windows-build", "3.6.0", "helper", "Failed to find C compiler"),
-    Seen("cache-replace", "3.8.0", "replace", r"WinError 5\b", before=("helper",)),
-    Seen("long-paths", "3.8.0", "cache_folder", wrong=r"^[^\\]"),
-    Seen("libtriton-name", "3.1.0", "cubin:86", r"libtriton\.so"),
-    Seen("tool-variables", "3.6.0", "ptxas", wrong="site-packages", env=_PTXAS, prepare=_other_ptxas),
-    Seen("tool-suffix", "3.2.0", "cubin:86", "Cannot find ptxas"),
-    Seen("tool-variables-3.3", "3.3.1", "ptxas", wrong="site-packages", env=_PTXAS, prepare=_other_ptxas),
-    Seen("ptxas-blackwell", "3.6.0", "cubin:120", r"Cannot find ptxas-blackwell\.exe"),
-    Seen("ptx-version", "3.1.0", "ptx_version:12.8", wrong="88"),
-    Seen("ptxas-shell", "3.1.0", "cubin:86", "ptx.o|exit status"),
-    Seen("ptxas-output", "3.8.0", "cubin:86", "ptxas info"),
-    Seen("temp-files", "3.4.0", "cubin:86", r"WinError 32\b"),
-    Seen("libcuda-name", "3.6.0", "helper", "library 'libcuda.so.1' not found"),
-    Seen("libcuda-folder", "3.3.1", "helper", "/sbin/ldconfig"),
-    Seen("driver-present", "3.8.0", "helper", "0 active drivers"),
-    Seen("module-suffix", "3.2.0", "helper", "'NoneType' object has no attribute 'loader'"),
-    Seen("int64-arguments", "3.2.0", "launch", "too large to convert to C long"),
-    Seen("tensor-map-shape", "3.8.0", "tensor_map:2147483712", "too large to convert to C long"),
-    Seen("dlfcn-launcher", "3.4.0", "launch", "include file 'dlfcn.h' not found"),
-    Seen("last-error-launcher", "3.5.1", "launch", "0xc0000005", fork=True, env=_STALE),
-    Seen("last-error", "3.5.1", "tensor_map", "Failed to retrieve cuTensorMapEncodeTiled", fork=True,
-         env=_STALE),
-    Seen("dlfcn", "3.4.0", "helper", "include file 'dlfcn.h' not found"),
-    Seen("stdatomic", "3.2.0", "helper", "include file 'stdatomic.h' not found"),
-    Seen("aligned-memory", "3.6.0", "helper", "posix_memalign"),
-    Seen("amd-temp-files", "3.6.0", "hsaco:gfx1100", "Errno 13|WinError"),
-    Seen("amd-lld", "3.2.0", "lld", "ld.lld not found", env={"ROCM_PATH": r"C:\rocm"}, prepare=_linker),
-    Seen("amd-runtime", "3.4.0", "hip_helper", "/sbin/ldconfig", prepare=_hip_runtime),
-    Seen("amd-module-suffix", "3.2.0", "hip_helper", "'NoneType' object has no attribute 'loader'",
-         prepare=_hip_runtime),
-    Seen("amd-int64-arguments", "3.2.0", "hip_launcher", wrong="iiiKKOOOOOl", prepare=_hip_runtime),
-    Seen("amd-dlfcn-launcher", "3.6.0", "hip_launcher", "include file 'dlfcn.h' not found",
-         prepare=_hip_runtime),
-    Seen("amd-dlfcn", "3.4.0", "hip_helper", "include file 'dlfcn.h' not found", prepare=_hip_runtime),
-    Seen("extern-grep", "3.8.0", "extern_symbols", "WinError 2|WinError 193"),
-    Seen("extern-folder", "3.8.0", "extern_folder", wrong="^/tmp"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -112,15 +70,9 @@ class Compiled:
     stage: str = ""  # makes the text, where it is not driver.c
 
 
-COMPILED = (
-    Compiled("object-head", "3.8.0", "extra semicolon in struct"),
-    Compiled("compound-literals", "3.8.0", "initializer element is not constant"),
-    Compiled("object-head-launcher", "3.6.0", "extra semicolon in struct", "launcher"),
-    Compiled("empty-array", "3.2.0", "ISO C forbids empty initializer", "launcher"),
-    Compiled("amd-object-head", "3.7.1", "extra semicolon in struct"),
-    Compiled("amd-object-head-launcher", "3.6.0", "extra semicolon in struct", "hip_launcher"),
-    Compiled("amd-shift", "3.7.1", r"requires 33 bits to represent"),
-)
+_TABLE = rows("mutations.toml")
+SEEN = tuple(Seen(**row) for row in _TABLE["seen"])
+COMPILED = tuple(Compiled(**row) for row in _TABLE["compiled"])
 
 
 def test_every_rule_has_its_mutation() -> None:
@@ -132,7 +84,8 @@ def _triton(machine: Machine, case: Seen) -> Environment:
     make = overlay.fork if case.fork else overlay.overlay
     version = overlay.VERSIONS[case.version]
     made = make(machine, version, "12.0" if case.stage == "cubin:120" else "8.6", case.more)
-    case.prepare(machine, made)
+    if case.prepare:
+        globals()[case.prepare](machine, made)
     return made
 
 
@@ -190,7 +143,7 @@ def test_without_the_rule_a_strict_compiler_complains(
 ) -> None:
     made = overlay.overlay(machine, overlay.VERSIONS[case.version])
     if "amd" in case.rule:
-        _hip_runtime(machine, made)
+        hip_runtime(machine, made)
     overlay.edit(made, [rule for rule in RULES if rule.id != case.rule])
     assert re.search(case.message, _messages(lane, made, case, tmp_path))
     assert overlay.edit(made, RULES) == (case.rule,)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from faults import Seed, rows
 from winlane import Machine
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
@@ -61,83 +62,19 @@ theirs = {
 print(json.dumps([ours, theirs]))
 """
 
-BUNDLED = r"triton\backends\nvidia\bin\ptxas.exe"
-TINYCC = r"triton\runtime\tcc\tcc.exe"
+SCENES = rows("toolchain.toml")["scene"]
 
 
-def nothing(machine: Machine) -> dict[str, str]:
-    return {"cl": "", "ucrt": "", "ptxas": BUNDLED, "compiler": TINYCC}
-
-
-def side_by_side(machine: Machine) -> dict[str, str]:
-    machine.visual_studio()
-    machine.visual_studio("2019", "Community", "14.29.30133")
-    for version in ("10.0.19041.0", "10.0.22621.0"):
-        machine.windows_sdk(version)
-    machine.cuda_toolkit("system", "12.6")
-    return {"cl": "14.44.35207", "ucrt": "10.0.22621.0", "ptxas": BUNDLED, "compiler": TINYCC}
-
-
-def newest_without_cpp(machine: Machine) -> dict[str, str]:
-    machine.visual_studio("2022", "Community", components=())
-    machine.visual_studio("2019", "Community", "14.29.30133")
-    machine.windows_sdk("10.0.22621.0")
-    return {"ucrt": "10.0.22621.0", "compiler": TINYCC}
-
-
-def prompt(machine: Machine) -> dict[str, str]:
-    machine.visual_studio("2022", "Community", "14.44.35207")
-    old = machine.visual_studio("2019", "BuildTools", "14.29.30133")
-    for version in ("10.0.19041.0", "10.0.22621.0"):
-        root = machine.windows_sdk(version)
-    machine.variables.update(
-        VCINSTALLDIR=rf"{old.path}\VC",
-        VCToolsVersion=old.toolset,
-        WindowsSdkDir=root.partition(r"\Include")[0],
-        WindowsSDKVersion="10.0.19041.0\\",
-    )
-    return {"cl": "14.29.30133", "compiler": "14.29.30133", "ucrt": "10.0.19041.0"}
-
-
-def stale_prompt(machine: Machine) -> dict[str, str]:
-    studio = machine.visual_studio()
-    machine.variables.update(VCINSTALLDIR=rf"{studio.path}\VC", VCToolsVersion="14.30.1")
-    return {"cl": "14.44.35207", "compiler": TINYCC}
-
-
-def cuda_by_variable(machine: Machine) -> dict[str, str]:
-    machine.variables["CUDA_PATH"] = machine.cuda_toolkit("system", "12.6").root
-    machine.variables["CC"] = r"C:\nowhere\gcc.exe"
-    return {"ptxas": r"CUDA\v12.6\bin", "compiler": r"C:\nowhere\gcc.exe"}
-
-
-def stale_cuda_variables(machine: Machine) -> dict[str, str]:
-    machine.variables["CUDA_PATH"] = r"C:\gone"
-    machine.variables["CUDA_HOME"] = machine.cuda_toolkit("system", "13.0").root
-    return {"ptxas": r"CUDA\v13.0\bin"}
-
-
-@pytest.mark.parametrize(
-    "scene",
-    [
-        nothing,
-        side_by_side,
-        newest_without_cpp,
-        prompt,
-        stale_prompt,
-        cuda_by_variable,
-        stale_cuda_variables,
-    ],
-)
-def test_what_triton_finds(machine: Machine, scene: Callable[[Machine], dict[str, str]]) -> None:
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene["name"])
+def test_what_triton_finds(machine: Machine, scene: dict[str, Any]) -> None:
     made = machine.environment("3.12", "full", ["triton-3.8"])
-    expected = scene(machine)
+    Seed(machine, made).sow(scene.get("seed", {}))
     sources = machine.drives.windows(SOURCES)
     output = made.run("-B", "-c", PROGRAM, sources, timeout=120).check().stdout
     ours, theirs = json.loads(output.splitlines()[-1])
     assert ours == theirs
     assert theirs["libs"]
-    for name, part in expected.items():
+    for name, part in scene["finds"].items():
         found = theirs[name]
         assert part.lower() in found if part else found is None, name
 
