@@ -14,20 +14,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from textwrap import fill
 
 import build_pyz
+from faults import rows
 from overlay import upstream_site
-from trees import describe_tree
 from winlane import Environment, Lane, Machine, standins
 from winlane.packages import Packages
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "stories"
 APP = r"C:\ComfyUI_windows_portable"
+Typed = Callable[[str], tuple[str, int]]  # a command -> what it prints, and its exit status
 TORCH = "2.14.1"
 UPSTREAM = "3.8.0"
 _NODE = '''\
@@ -61,27 +62,31 @@ _NEEDED_BY_TORCH = {"filelock": "3.20.0", "typing-extensions": "4.15.0", "sympy"
 
 @dataclass
 class Story:
-    """`statuses` are the exit codes in order, `outputs` what was printed."""
+    """A page: `parts` are texts and commands, `statuses` and `outputs` what came of these."""
 
     file: str
     title: str
-    parts: list[str] = field(default_factory=list)
+    parts: Sequence[Mapping[str, str]]
+    text: str = ""
     statuses: list[int] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
 
-    def tell(self, text: str) -> None:
-        self.parts.append(fill(text, 100, break_on_hyphens=False))
-
-    def show(self, prompt: str, command: str, printed: str, status: int) -> None:
-        shown = "\n".join(briefly(steady(printed).strip("\n").splitlines()))
-        self.parts.append(f"```text\n{prompt}{command}\n{shown}\n```\n\nExit status {status}.")
-        self.statuses.append(status)
-        self.outputs.append(printed)
-
-    @property
-    def text(self) -> str:
-        """The page: how it was made, and what happened."""
-        return "\n\n".join([f"# {self.title}", HEAD, *self.parts]) + "\n"
+    def go(self, typed: Typed, kept: Path) -> None:
+        """Type each command; the output of one goes into the folder `kept` as `into` says."""
+        page = [f"# {self.title}", HEAD]
+        for part in self.parts:
+            if "tell" in part:
+                page.append(fill(part["tell"], 100, break_on_hyphens=False))
+                continue
+            printed, status = typed(part["type"])
+            self.outputs.append(printed)
+            self.statuses.append(status)
+            if "into" in part:
+                (kept / part["into"]).write_text(printed, encoding="utf-8")
+            shown = "\n".join(briefly(steady(printed).strip("\n").splitlines()))
+            command = f"{part['prompt']} {part['type']}"
+            page.append(f"```text\n{command}\n{shown}\n```\n\nExit status {status}.")
+        self.text = "\n\n".join(page) + "\n"
 
 
 def steady(text: str) -> str:
@@ -112,20 +117,15 @@ def skeleton(text: str) -> list[str]:
     return [line for line in text.splitlines() if kept.match(line)]
 
 
-@dataclass
-class Desk:
+def in_windows(machine: Machine, folder: str) -> Typed:
     """A console in one folder of the lane's Windows."""
 
-    story: Story
-    machine: Machine
-    folder: str
+    def typed(command: str) -> tuple[str, int]:
+        line = f'cmd /d /s /c "{command} 2>&1"'
+        done = machine.start(line, cwd=folder, timeout=600)
+        return done.stdout + done.stderr, done.returncode
 
-    def type(self, command: str, *, timeout: float = 600) -> str:
-        done = self.machine.start(
-            f'cmd /d /s /c "{command} 2>&1"', cwd=self.folder, timeout=timeout
-        )
-        self.story.show(f"{self.folder}> ", command, done.stdout + done.stderr, done.returncode)
-        return done.stdout
+    return typed
 
 
 def comfyui(machine: Machine, pyz: Path, wheels: Path) -> Environment:
@@ -153,46 +153,8 @@ def comfyui(machine: Machine, pyz: Path, wheels: Path) -> Environment:
     return env
 
 
-def repaired(machine: Machine, pyz: Path, wheels: Path) -> tuple[Story, Path]:
-    """(a), and the folder with what Ada sends before the repair."""
-    story = Story("repair", "A broken ComfyUI, repaired and proven")
-    env = comfyui(machine, pyz, wheels)
-    desk = Desk(story, machine, APP)
-    python = r".\python_embeded\python.exe"
-    story.tell(
-        "Ada's ComfyUI is the portable one. Somebody unpacked the Linux wheel of `triton` over "
-        "`triton-windows`, an update brought a torch for the CPU, and as in every embedded Python "
-        "there are no C headers. A custom node fails:"
-    )
-    log = desk.type(rf"{python} -s ComfyUI\main.py")
-    (env.root / "comfyui.log").write_text(log, encoding="utf-8")
-    story.tell("She keeps this as `comfyui.log`, and asks:")
-    desk.type(f"{python} tritonwin.pyz doctor")
-    story.tell(
-        "What a maintainer needs goes into a file ([what the maintainer does with it](maintainer.md)):"
-    )
-    desk.type(f"{python} tritonwin.pyz snapshot -o report.json")
-    sent = env.root.parent / "sent"
-    sent.mkdir()
-    for name in ("comfyui.log", "report.json"):
-        shutil.copyfile(env.root / name, sent / name)
-    before = describe_tree(env.root)
-    story.tell(
-        "And the repair. The lane has no network, so the wheels lie in a folder; on a PC with one, "
-        "`fix --yes` is the whole command."
-    )
-    desk.type(rf"{python} tritonwin.pyz fix --yes --offline --find-links C:\wheels")
-    story.tell("The custom node now reaches its GPU:")
-    desk.type(rf"{python} -s ComfyUI\main.py")
-    story.tell("Everything can be restored, byte for byte:")
-    desk.type(f"{python} tritonwin.pyz undo --yes")
-    assert describe_tree(env.root) == before
-    return story, sent
-
-
-def planned(machine: Machine) -> Story:
-    """(b)"""
-    story = Story("build", "A build that cannot work, refused before it starts")
+def project(machine: Machine) -> str:
+    """A venv with torch for CUDA 12.4, that toolkit, and Visual Studio 2026; its folder."""
     machine.home("Ada")
     machine.gpu()
     machine.visual_studio("2026", "Community", "14.51.36014")
@@ -201,15 +163,8 @@ def planned(machine: Machine) -> Story:
     env = machine.environment("3.12", "venv", where=r"C:\project")
     standins.cuda_torch(env, machine.fakes, "2.6.0", "12.4")
     folder = env.win(env.root)
-    story.tell(
-        "A venv with torch 2.6.0 for CUDA 12.4, the CUDA toolkit 12.4, and Visual Studio 2026 as "
-        "the only compiler. Nobody has to wait an hour for nvcc to refuse it:"
-    )
     machine.place(rf"{folder}\tritonwin.cmd", _launcher(machine))
-    desk = Desk(story, machine, folder)
-    python = r".\venv\Scripts\python.exe"
-    desk.type(rf"tritonwin build flash-attn --plan --offline --anyway --jobs 2 --python {python}")
-    return story
+    return folder
 
 
 def _launcher(machine: Machine) -> str:
@@ -218,32 +173,21 @@ def _launcher(machine: Machine) -> str:
     return f"@{subprocess.list2cmdline([words[0], '-B', *words[1:]])} %*\r\n"
 
 
-def received(sent: Path) -> Story:
-    """(c), on Linux; `sent` holds comfyui.log and report.json."""
-    story = Story("maintainer", "A maintainer, another system, two files")
-    story.tell(
-        "The maintainer has a Linux machine, Ada's `comfyui.log` and her `report.json`, made before "
-        "the repair. The log alone:"
-    )
-    folder = Path(sys.executable).parent
+def on_linux(folder: Path) -> Typed:
+    """A console of this machine, in a folder with what Ada sent."""
+    programs = Path(sys.executable).parent
     # a command that is not on PATH is spoken of by its whole path
-    environment = {**os.environ, "PATH": os.pathsep.join((str(folder), os.environ["PATH"]))}
-    for words in (
-        "explain comfyui.log",
-        "explain comfyui.log --snapshot report.json",
-        "doctor --snapshot report.json",
-    ):
-        if "--snapshot" in words and words.startswith("explain"):
-            story.tell("The log with the facts:")
-        elif words.startswith("doctor"):
-            story.tell("The facts alone, as doctor saw them there:")
+    path = os.pathsep.join((str(programs), os.environ["PATH"]))
+
+    def typed(command: str) -> tuple[str, int]:
         done = subprocess.run(
-            [folder / "tritonwin", *words.split()],
-            cwd=sent, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
-            check=False, env=environment,
+            [programs / "tritonwin", *command.split()[1:]],
+            cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+            check=False, env={**os.environ, "PATH": path},
         )  # fmt: skip
-        story.show("$ tritonwin ", words, done.stdout, done.returncode)
-    return story
+        return done.stdout, done.returncode
+
+    return typed
 
 
 def wheels(lane: Lane, machine: Machine, folder: Path) -> Path:
@@ -257,14 +201,18 @@ def wheels(lane: Lane, machine: Machine, folder: Path) -> Path:
 
 def told(lane: Lane, work: Path) -> list[Story]:
     """The three stories, as they go now."""
-    pyz = work / "tritonwin.pyz"
+    pyz, sent = work / "tritonwin.pyz", work / "sent"
     build_pyz.build(pyz)
+    sent.mkdir()
+    repair, build, maintainer = (Story(**row) for row in rows("stories.toml")["story"])
     with Machine(lane) as machine:
-        first, sent = repaired(machine, pyz, wheels(lane, machine, work / "wheels"))
-        kept = shutil.copytree(sent, work / "sent", copy_function=shutil.copyfile)
+        env = comfyui(machine, pyz, wheels(lane, machine, work / "wheels"))
+        repair.go(in_windows(machine, APP), sent)
+        shutil.copyfile(env.root / "report.json", sent / "report.json")
     with Machine(lane) as machine:
-        second = planned(machine)
-    return [first, second, received(kept)]
+        build.go(in_windows(machine, project(machine)), work)
+    maintainer.go(on_linux(sent), work)
+    return [repair, build, maintainer]
 
 
 HEAD = """\
