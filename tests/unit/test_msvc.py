@@ -58,11 +58,6 @@ def find(tmp: Path, env: Mapping[str, str] | None = None) -> list[MsvcToolset]:
     return list(found)
 
 
-def test_nothing_anywhere(tmp_path: Path) -> None:
-    assert find(tmp_path) == []
-    assert find_msvc(fake_host(tmp_path, windows=False)) == ()
-
-
 @needs_shebang
 def test_by_vswhere_newest_instance_and_toolset_first(tmp_path: Path) -> None:
     old, new = tmp_path / "vs2022", tmp_path / "vs2026"
@@ -125,85 +120,11 @@ def test_a_vswhere_that_cannot_start(tmp_path: Path) -> None:
     assert find(tmp_path)[0].source == "Program Files"
 
 
-def test_instances_side_by_side_in_program_files(tmp_path: Path) -> None:
-    for place, version in (
-        ("pf86/Microsoft Visual Studio/2017/BuildTools", "14.16.27023"),
-        ("pf86/Microsoft Visual Studio/2019/Community", "14.29.30133"),
-        ("pf/Microsoft Visual Studio/2022/Enterprise", "14.44.35207"),
-        ("pf/Microsoft Visual Studio/18/Community", "14.50.35717"),
-    ):
-        toolset(tmp_path / place, version)
-    plant(tmp_path / "pf86/Microsoft Visual Studio/Installer", "setup.exe")
-    plant(tmp_path / "pf/Microsoft VS Code/bin", "code.cmd")
-    found = {t.product: t for t in find(tmp_path)}
-    assert set(found) == {
-        "Visual Studio 2017 BuildTools",
-        "Visual Studio 2019 Community",
-        "Visual Studio 2022 Enterprise",
-        "Visual Studio 2026 Community",
-    }
-    assert sum(t.chosen for t in found.values()) == 1
-
-
-@pytest.mark.parametrize(
-    ("without", "missing", "chosen"),
-    [
-        ("cl.exe", "bin\\Hostx64\\x64\\cl.exe", False),
-        ("vcruntime.h", "include\\vcruntime.h", False),
-        ("vcruntime.lib", "lib\\x64\\vcruntime.lib", False),
-        ("msvcrt.lib", "lib\\x64\\msvcrt.lib", True),
-        ("libcmt.lib", "lib\\x64\\libcmt.lib", True),
-        ("omp.h", "include\\omp.h", True),
-    ],
-)
-def test_missing_parts(tmp_path: Path, without: str, missing: str, chosen: bool) -> None:
-    toolset(tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools", "14.44.35207", without)
-    (found,) = find(tmp_path)
-    assert (found.missing, found.chosen) == ((missing,), chosen)
-    assert (found.compiler is None) == (without == "cl.exe")
-
-
 def test_no_english_resources(tmp_path: Path) -> None:
     folder = toolset(tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools", "14.44.35207")
     (folder / "bin/Hostx64/x64/1033/clui.dll").unlink()
     (folder / "bin/Hostx64/x64/1033").rename(folder / "bin/Hostx64/x64/1031")
     assert find(tmp_path)[0].english is False
-
-
-def test_activated_prompt_comes_first(tmp_path: Path) -> None:
-    instance = tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools"
-    toolset(instance, "14.44.35207")
-    toolset(instance, "14.38.33130")
-    prompt = {"VCINSTALLDIR": f"{instance / 'VC'}/", "VCToolsVersion": "14.38.33130"}
-    first, second = find(tmp_path, prompt)
-    assert (first.version, first.source, first.chosen) == (
-        "14.38.33130",
-        "variable VCINSTALLDIR",
-        True,
-    )
-    assert not second.chosen
-
-
-def test_prompt_of_a_toolset_that_was_removed(tmp_path: Path) -> None:
-    instance = tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools"
-    toolset(instance, "14.44.35207")
-    stale = {"VCINSTALLDIR": str(instance / "VC"), "VCToolsVersion": "14.30.1"}
-    first, second = find(tmp_path, stale)
-    assert (first.version, first.chosen, first.compiler) == ("14.30.1", False, None)
-    assert second.chosen
-
-
-def test_toolset_by_path(tmp_path: Path) -> None:
-    folder = toolset(tmp_path / "elsewhere", "14.44.35207")
-    (found,) = find(tmp_path, {"PATH": f"{tmp_path};{folder / 'bin/Hostx64/x64'}"})
-    assert (found.source, found.chosen) == ("PATH", True)
-
-
-def test_files_in_place_of_folders(tmp_path: Path) -> None:
-    write(tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools/VC", {"Tools": b"?"})
-    plant(tmp_path / "pf86", "Microsoft Visual Studio")
-    (found,) = find(tmp_path)
-    assert found.missing == ("VC\\Tools\\MSVC",)
 
 
 json_values = st.recursive(

@@ -8,6 +8,7 @@ from trees import plant, write
 
 from tritonwin.facts.distributions import read_distributions
 from tritonwin.facts.records import Torch
+from tritonwin.facts.toolchain.rocm import torch_chips
 from tritonwin.facts.torch_triton import read_torch
 
 VERSION_PY = """\
@@ -102,3 +103,8 @@ def test_metadata_of_another_folder_does_not_count(tmp_path: Path) -> None:
     install(tmp_path / "second", "torch", "2.1.0", requires=["triton==2.1.0"])
     found = read(tmp_path / "first", tmp_path / "second")
     assert found.wants_triton is None
+
+
+def test_the_chips_of_amds_torch_are_those_of_its_parts(tmp_path: Path) -> None:
+    plant(tmp_path, "amd_torch_device_gfx1201-2.12.0+rocm7.13.0.dist-info/METADATA")
+    assert torch_chips(tmp_path) == ("gfx1201",)

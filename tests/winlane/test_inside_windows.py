@@ -20,10 +20,10 @@ from winlane.upstream import Upstream
 
 # The unit tests whose subject differs between systems: paths, registry, processes, DLLs.
 SYSTEM = (
-    "access", "build_source", "build_tree", "caches", "compilers", "cuda", "distributions", "files",
+    "access", "build_source", "build_tree", "caches", "cuda", "distributions", "files", "finders",
     "gpu", "interpreters", "journal", "journal_safety", "launch", "msvc", "pe", "python_dev",
-    "runtime_dlls", "scratch", "shadows", "system", "target", "torch_facts", "triton_facts",
-    "variables", "winsdk",
+    "scratch", "system", "target", "torch_facts", "triton_facts",
+    "variables",
 )  # fmt: skip
 # Those that should not mind where they run.
 PURE = (

@@ -1,0 +1,119 @@
+"""What the finders of facts make of files, variables and the registry: scenes of finders.toml."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cases import CORPUS
+from hosts import MemoryRegistry, fake_host
+from installed import rooted
+from pe_files import pe_file
+from pe_version import versioned
+from trees import plant, write
+
+from tritonwin.facts.dlls.loading import read_runtime_dlls
+from tritonwin.facts.packages import read_shadows
+from tritonwin.facts.records import Interpreter, PthFile
+from tritonwin.facts.toolchain.compilers import find_compilers
+from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
+from tritonwin.facts.toolchain.msvc import find_msvc, find_windows_sdks
+from tritonwin.facts.toolchain.parts import parts
+from tritonwin.facts.toolchain.rocm import find_rocm
+from tritonwin.system import toml
+from tritonwin.system.host import Host
+
+TABLE = toml.loads((CORPUS / "finders.toml").read_text("utf-8"))
+FINDERS: dict[str, Callable[[Interpreter | None, Host], Sequence[Any]]] = {
+    "compilers": find_compilers,
+    "cuda": find_cuda_toolkits,
+    "msvc": lambda _, host: find_msvc(host),
+    "rocm": find_rocm,
+    "runtime": read_runtime_dlls,
+    "sdk": lambda _, host: find_windows_sdks(host),
+    "shadows": read_shadows,
+}
+PLACES = {
+    "ProgramFiles": "{tmp}/pf", "ProgramFiles(x86)": "{tmp}/pf86", "SystemDrive": "{tmp}/c",
+    "SystemRoot": "{tmp}/Windows",
+}  # fmt: skip
+
+
+def scenes() -> Iterator[Any]:
+    for finder in FINDERS:
+        for scene in TABLE[finder]:
+            yield pytest.param(finder, scene, id=f"{finder}: {scene['name']}")
+
+
+def files_of(kind: str, version: str = "") -> Sequence[str]:
+    if kind == "sdk":
+        own = [part.format(version) for part in parts().sdk.every]
+        return [*own, f"Include/{version}/shared/minwindef.h"]
+    if kind == "msvc":
+        folder = f"VC/Tools/MSVC/{version}"
+        more = ["VC/Auxiliary/Build/vcvarsall.bat", f"{folder}/bin/Hostx64/x64/1033/clui.dll"]
+        return [*more, *(f"{folder}/{part}" for part in parts().msvc.every)]
+    found: Sequence[str] = TABLE["sets"][kind]
+    return found
+
+
+def filled(tmp: Path, value: Any) -> Any:
+    """The value with its folders: `{tmp}/a` as this system writes it."""
+    if isinstance(value, Mapping):
+        return {name: filled(tmp, each) for name, each in value.items()}
+    if isinstance(value, list):
+        return tuple(filled(tmp, each) for each in value)
+    if not isinstance(value, str):
+        return value
+    return str(Path(value.format(tmp=tmp))) if value.startswith("{tmp}/") else value
+
+
+def laid_out(tmp: Path, scene: Mapping[str, Any]) -> tuple[Interpreter, Host]:
+    for place, kind, *more in scene.get("sets", ()):
+        version, without = [*more, "", ""][:2]
+        files = (f for f in files_of(kind, version) if not without or not f.endswith(without))
+        plant(tmp / place, *files)
+    plant(tmp, *scene.get("plant", ()))
+    write(tmp, scene.get("write", {}))
+    dlls = scene.get("dlls", {})
+    write(tmp, {name: versioned(pe_file(), version) for name, version in dlls.items()})
+    windows = not scene.get("linux")
+    env = {
+        name: value.format(tmp=tmp) for name, value in {**PLACES, **scene.get("env", {})}.items()
+    }
+    host = fake_host(tmp, env, MemoryRegistry(), windows=windows)
+    registry = {
+        key: {n: v.format(tmp=tmp) if isinstance(v, str) else v for n, v in values.items()}
+        for key, values in scene.get("registry", {}).items()
+    }
+    app = tmp / scene["app"] if "app" in scene else None
+    host = replace(host, registry=MemoryRegistry(registry), cwd=tmp / "cwd", app=app)
+    fields = filled(tmp, scene.get("target", {}))
+    if "pth" in fields:
+        fields["pth"] = PthFile(**fields["pth"])
+    return rooted(tmp, **fields), host
+
+
+@pytest.mark.parametrize(("finder", "scene"), list(scenes()))
+def test_what_is_found(tmp_path: Path, finder: str, scene: Mapping[str, Any]) -> None:
+    if scene.get("linux") and os.name == "nt":
+        pytest.skip("a drive's colon would end an entry of PATH")
+    found = FINDERS[finder](*laid_out(tmp_path, scene))
+    # of this computer, if it has one
+    found = [record for record in found if getattr(record, "source", "") != "/usr/local"]
+    wanted = scene.get("finds", [])
+    assert len(found) == len(wanted), found
+    for record, row in zip(found, wanted, strict=True):
+        expected = {**filled(tmp_path, row), **dict.fromkeys(row.get("none", ()))}
+        expected.pop("none", None)
+        assert {name: getattr(record, name) for name in expected} == expected
+    assert sum(getattr(record, "chosen", False) for record in found) <= 1
+
+
+@pytest.mark.parametrize("finder", ["compilers", "cuda", "rocm"])
+def test_nothing_is_found_without_a_target(tmp_path: Path, finder: str) -> None:
+    assert tuple(FINDERS[finder](None, fake_host(tmp_path))) == ()
