@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import torch
 from torch.library import custom_op
@@ -18,6 +18,8 @@ def operator(fake: Callable[..., torch.Tensor], keep: Any = None, backward: Any 
     """Registers a function with the shape of its result and, where it has one, its gradient."""
 
     def registered(function: Callable[..., torch.Tensor]) -> Any:
+        # PyTorch 2.4 reads no annotations that are strings
+        function.__annotations__ = get_type_hints(function)
         made = custom_op(f"byte_spectral::{function.__name__}", mutates_args=())(function)
         made.register_fake(fake)
         if backward is not None:
