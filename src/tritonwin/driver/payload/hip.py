@@ -13,7 +13,7 @@ from ctypes import byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
 
 from tritonwin.driver.payload.api import Api, parse
 from tritonwin.driver.payload.packed import Packed
-from tritonwin.driver.payload.sources import TDM, DriverSource, UnknownDriverError, check_functions
+from tritonwin.driver.payload.sources import DriverSource, UnknownDriverError, check_functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ _KNOWN: dict[str, tuple[str, ...]] = {
     "load_binary": ("ss#ii",),
     "unload_module": ("K",),
     "get_device_properties": ("i",),
-    TDM: ("",),
+    "create_tdm_descriptor": ("", "iOiiiOOK"),  # from 3.7 on in a header
     "build_signature_metadata": ("O",),
     "launch": ("piiiKKO(iii)OOOiOy*O", "piiiKKOO(iii)OOOiOy*O"),
 }

@@ -39,8 +39,16 @@ INVALID_VALUE, INVALID_CONTEXT = 1, 201
 _CONFIGURATION, _ATTRIBUTE = 56, 72  # bytes of CUlaunchConfig and of CUlaunchAttribute
 _ATTRIBUTE_IDS = {"cooperative": 2, "cluster": 4, "policy": 5, "pdl": 6, "oversized": 18}
 _OVERSIZED = 228 * 1024
-_SIZES = {"B": 1, "b": 1, "H": 2, "h": 2, "e": 2, "bf16": 2, "I": 4, "i": 4, "f": 4, "Q": 8,
-          "q": 8, "d": 8, "128s": 128}  # fmt: skip
+# by the letter of `struct`: an argument's type in C, and Python's conversion to it
+_KINDS: dict[str, tuple[Any, Any]] = {
+    "B": (ctypes.c_uint8, as_unsigned_long), "b": (ctypes.c_int8, as_long),
+    "H": (ctypes.c_uint16, as_unsigned_long), "h": (ctypes.c_int16, as_long),
+    "I": (ctypes.c_uint32, as_unsigned_long), "i": (ctypes.c_int32, as_long),
+    "Q": (ctypes.c_uint64, as_address), "q": (ctypes.c_int64, as_long_long),
+    "f": (ctypes.c_float, as_double), "d": (ctypes.c_double, as_double),
+    "e": (ctypes.c_uint16, as_double), "bf16": (ctypes.c_uint16, as_double),
+    "128s": (ctypes.c_char * 128, None),
+}  # fmt: skip
 
 
 class ArgumentLayout:
@@ -57,10 +65,11 @@ class ArgumentLayout:
         self.arguments: list[int] = []
         form, end = "<", 0
         for code in codes:
-            pad = -end % _SIZES[code]
+            size = ctypes.sizeof(_KINDS[code][0])
+            pad = -end % size
             self.arguments.append(end + pad)
             form += f"{pad}x{'H' if code == 'bf16' else code}"
-            end += pad + _SIZES[code]
+            end += pad + size
         pad = -end % 8
         self.configuration = end + pad
         self.arguments_format = form
@@ -196,28 +205,11 @@ class UnusualError(Exception):
 # -- the careful path
 
 
-def _converted(leaf: Leaf, value: Any) -> Any:
-    """A scalar as 3.7's launcher extracts it."""
-    if leaf.code in ("e", "f", "d", "bf16"):
-        return as_double(value)
-    if leaf.code == "Q":
-        return as_address(value)
-    if leaf.code == "q":
-        return as_long_long(value)
-    return (as_unsigned_long if leaf.code.isupper() else as_long)(value)
-
-
 def _stored(code: str, value: Any) -> Any:
     """A value that `struct` packs to the bits that C stores."""
-    if code == "f":
-        return ctypes.c_float(value).value
     if code == "bf16":
         return bf16(ctypes.c_float(value).value)
-    if code in "bhiqBHIQ":
-        bits = 8 * _SIZES[code]
-        value &= (1 << bits) - 1
-        return value - (1 << bits) if code.islower() and value >> (bits - 1) else value
-    return value
+    return value if code == "e" else _KINDS[code][0](value).value
 
 
 class Careful:
@@ -325,8 +317,9 @@ class Careful:
             return self._pointer(value, number)
         if leaf.kind != "scalar":
             return descriptor_bytes(leaf, value)
-        converted = _converted(leaf, value) if self._launcher.packed else value
-        return _stored(leaf.code, converted)
+        if self._launcher.packed:
+            value = _KINDS[leaf.code][1](value)
+        return _stored(leaf.code, value)
 
     def _scratch(self, values: dict[str, Any], name: str) -> int:
         return self._pointer(values[name], -1) if name else 0

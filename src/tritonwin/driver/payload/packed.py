@@ -11,7 +11,6 @@ from tritonwin.driver.payload.sources import (
     Leaf,
     leaf_of,
     packed_launcher,
-    packed_names,
 )
 
 TYPE_CHECKING = False
@@ -74,7 +73,7 @@ class Packed:
         return signature.careful
 
     def launch(self, *args: Any) -> None:
-        names = packed_names(self._module)
+        names = self._module.launch
         if len(args) != len(names):
             raise TypeError(f"function takes exactly {len(names)} arguments ({len(args)} given)")
         annotations, signature = args[-3], args[-2]

@@ -72,11 +72,13 @@ class DriverSource(NamedTuple):
     """The functions of a release's `driver.c`.
 
     Attributes:
-        functions: PyArg_ParseTuple's format of each Python function.
+        functions: PyArg_ParseTuple's format of each Python function; "" for one in a header.
+        launch: the arguments of the one that launches, from 3.7 on; the kernel's metadata is one.
         text: the whole source.
     """
 
     functions: dict[str, str]
+    launch: tuple[str, ...]
     text: str
 
 
@@ -90,12 +92,15 @@ _NAMES = {
     "global_scratch_obj": "global_scratch", "profile_scratch_obj": "profile_scratch",
     "kernel_metadata": "metadata", "launch_metadata": "launch_metadata",
     "launch_enter_hook": "enter_hook", "launch_exit_hook": "exit_hook",
+    "warp_size": "warp_size", "arg_annotations": "annotations", "signature": "signature",
+    "kernel_args": "arguments",
 }  # fmt: skip
 _METADATA = {
     "num_warps": "warps", "num_ctas": "ctas", "shared_memory": "shared",
     "clusterDimX": "cluster_x", "clusterDimY": "cluster_y", "clusterDimZ": "cluster_z",
 }  # fmt: skip
-_PARSE = r'PyArg_ParseTuple\({of},\s*"([^"]*)",\s*([^;]*?)\)\)'
+_NUMBERS = ("num_ctas", "shared_memory")  # of the metadata, behind num_warps
+_PARSE = r'PyArg_ParseTuple\({of},\s*"([^"]*)"(?:,\s*([^;]*?))?\)\)'
 _MARKS = {  # what the C calls -> our name of the attribute
     "CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE": "oversized",
     "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION": "pdl",
@@ -105,29 +110,27 @@ _MARKS = {  # what the C calls -> our name of the attribute
 }
 
 
-TDM = "create_tdm_descriptor"  # a tensor descriptor of gfx1250, which no PC has: not made here
-
-
 def read_module(text: str) -> DriverSource:
     """The functions of a `driver.c`.
 
     Raises:
         UnknownDriverError: a function parses its arguments in no way that can be read.
     """
-    table = re.findall(r'\{"(\w+)",\s*(\w+),\s*METH_VARARGS', text)
-    functions = {}
-    for name, c_name in table:
-        if name == TDM:
-            functions[name] = ""  # in a header, from 3.7 on
-            continue
-        body = _body(text, rf"static PyObject \*{c_name}\(")
-        found = re.search(r'PyArg_ParseTuple\(args,\s*"([^"]*)"', body)
-        if found is None:
-            raise UnknownDriverError(f"{name} in driver.c parses no arguments")
-        functions[name] = found[1]
+    functions: dict[str, str] = {}
+    launch: tuple[str, ...] = ()
+    names = {**_NAMES, "num_warps": "metadata"}
+    for name, c_name in re.findall(r'\{"(\w+)",\s*(\w+),\s*METH_VARARGS', text):
+        head = rf"static PyObject \*{c_name}\("
+        functions[name] = ""
+        if re.search(head, text):
+            functions[name], variables = _parsed(_body(text, head), "args")
+            if name == "launch":
+                launch = tuple(names.get(each, "") for each in variables if each not in _NUMBERS)
+                if "" in launch:
+                    raise UnknownDriverError("launch in driver.c takes unknown arguments")
     if not functions:
         raise UnknownDriverError("driver.c has no table of functions")
-    return DriverSource(functions, text)
+    return DriverSource(functions, launch, text)
 
 
 def check_functions(module: DriverSource, known: dict[str, tuple[str, ...]]) -> None:
@@ -206,7 +209,7 @@ def _parsed(text: str, of: str) -> tuple[str, list[str]]:
     found = re.search(_PARSE.format(of=of), text)
     if found is None:
         raise UnknownDriverError(f"the launcher does not parse {of} as expected")
-    return found[1], [each.strip().lstrip("&") for each in found[2].split(",")]
+    return found[1], [each.strip().lstrip("&") for each in (found[2] or "").split(",")]
 
 
 def _nest(form: str) -> tuple[Nested, str]:
@@ -283,35 +286,6 @@ _TYPES = {
     "u1": "I", "u8": "B", "u16": "H", "u32": "I", "u64": "Q",
     "fp16": "e", "bf16": "bf16", "fp32": "f", "f32": "f", "fp64": "d", "nvTmaDesc": "128s",
 }  # fmt: skip
-_PACKED = {
-    "iiiKKpp(iii)OOOOOOy*O": (
-        "grid_x", "grid_y", "grid_z", "stream", "function", "cooperative", "pdl", "metadata",
-        "launch_metadata", "enter_hook", "exit_hook", "global_scratch", "profile_scratch",
-        "annotations", "signature", "arguments",
-    ),
-    "piiiKKO(iii)OOOiOy*O": (
-        "cooperative", "grid_x", "grid_y", "grid_z", "stream", "function", "profile_scratch",
-        "metadata", "launch_metadata", "enter_hook", "exit_hook", "warp_size", "annotations",
-        "signature", "arguments",
-    ),
-    "piiiKKOO(iii)OOOiOy*O": (
-        "cooperative", "grid_x", "grid_y", "grid_z", "stream", "function", "global_scratch",
-        "profile_scratch", "metadata", "launch_metadata", "enter_hook", "exit_hook", "warp_size",
-        "annotations", "signature", "arguments",
-    ),
-}  # fmt: skip
-
-
-def packed_names(module: DriverSource) -> tuple[str, ...]:
-    """The arguments of `launch` in a `driver.c` that launches.
-
-    Raises:
-        UnknownDriverError: its format is unknown.
-    """
-    form = module.functions["launch"]
-    if form not in _PACKED:
-        raise UnknownDriverError(f"launch parses {form!r}")
-    return _PACKED[form]
 
 
 def leaf_of(type_name: str, module: DriverSource) -> Leaf:
@@ -337,7 +311,7 @@ def packed_launcher(module: DriverSource, leaves: Sequence[Leaf], nested: Nested
         nested: numbers of leaves, None for what is not passed on, and tuples of both.
     """
     scratch = ("global_scratch", "profile_scratch")
-    names = packed_names(module)
+    names = module.launch
     return Launcher(
         names=names,
         format=module.functions["launch"],
