@@ -66,34 +66,16 @@ def test_from_status_to_revert(package: Path, patch: Any) -> None:
     assert patch("revert")["status"] == "nothing"
 
 
-def test_one_rule_alone(patch: Any) -> None:
-    applied = patch("apply", "--only", "extern-grep", "--only", "temp-files")
-    assert applied["changed"] == ["backends/nvidia/compiler.py", "tools/build_extern.py"]
-    assert [r["id"] for r in applied["rules"] if r["state"] == "applied"] == [
-        "temp-files",
-        "extern-grep",
-    ]
-
-
-def test_what_is_not_known_is_refused_and_shown(package: Path, patch: Any) -> None:
+def test_options_and_refusals_reach_the_session(package: Path, patch: Any) -> None:
+    assert patch("apply", "--only", "temp-files")["changed"] == ["backends/nvidia/compiler.py"]
     knobs = package / "knobs.py"
     knobs.write_text(knobs.read_text() + "# mine\n")
-    before = describe_tree(package)
-    refused = patch("apply", code=1)
-    assert (refused["status"], refused["changed"]) == ("refused", [])
-    assert refused["refused"][0]["fits"] == ["tool-variables"]
-    assert describe_tree(package) == before
-    applied = patch("apply", "--allow-unknown")
-    assert applied["unverified"] == ["knobs.py"]
-
-
-def test_a_change_since_is_in_the_way_of_revert(package: Path, patch: Any) -> None:
-    patch("apply")
-    knobs = package / "knobs.py"
+    assert patch("apply", code=1)["refused"][0]["fits"] == ["tool-variables"]
+    assert patch("apply", "--allow-unknown")["unverified"] == ["knobs.py"]
     knobs.write_text(knobs.read_text() + "# mine\n")
-    refused = patch("revert", code=1)
-    assert refused["status"] == "refused"
-    assert refused["conflicts"][0]["place"] == str(knobs)
+    assert patch("revert", code=1)["conflicts"][0]["place"] == str(knobs)
+    document = patch("apply", "--import-time", code=2)
+    assert "belongs to a Python" in document["error"]["message"]
 
 
 def test_a_fork_is_offered_what_it_lacks(call: Call, tmp_path: Path) -> None:
@@ -105,11 +87,6 @@ def test_a_fork_is_offered_what_it_lacks(call: Call, tmp_path: Path) -> None:
         "last-error", "tensor-map-shape", "last-error-launcher", "tool-variables", "extern-grep",
         "extern-folder",
     ]  # fmt: skip
-
-
-def test_a_hook_needs_a_python(package: Path, patch: Any) -> None:
-    document = patch("apply", "--import-time", code=2)
-    assert "belongs to a Python" in document["error"]["message"]
 
 
 def test_for_people(package: Path, call: Call) -> None:

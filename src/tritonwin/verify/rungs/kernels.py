@@ -55,26 +55,13 @@ MEMORY = {
     "int8": ("i8", "i32"),
 }
 
-# exponent bits, mantissa bits, bias
-_FORMATS = {"fp16": (5, 10, 15), "bf16": (8, 7, 127), "fp8e4nv": (4, 3, 7), "fp8e5": (5, 2, 15)}
-
-
-def bits(dtype: str, number: int) -> int:
-    """The number's bits, for numbers that the format holds exactly.
-
-    Raises:
-        ValueError: it does not.
-    """
-    exponent_bits, mantissa_bits, bias = _FORMATS[dtype]
-    if number == 0:
-        return 0
-    fraction, power = math.frexp(abs(number))  # 0.5 <= fraction < 1
-    mantissa = (fraction * 2 - 1) * (1 << mantissa_bits)
-    exponent = power - 1 + bias
-    if mantissa != int(mantissa) or not 0 < exponent < (1 << exponent_bits) - 1:
-        raise ValueError(f"{dtype} does not hold {number}")
-    sign = int(number < 0) << (exponent_bits + mantissa_bits)
-    return sign | exponent << mantissa_bits | int(mantissa)
+# the bits of 0 to 4 in formats that Python's arrays lack; the highest bit of all is the sign
+BITS = {
+    "fp16": (0, 0x3C00, 0x4000, 0x4200, 0x4400),
+    "bf16": (0, 0x3F80, 0x4000, 0x4040, 0x4080),
+    "fp8e4nv": (0, 0x38, 0x40, 0x44, 0x48),
+    "fp8e5": (0, 0x3C, 0x40, 0x42, 0x44),
+}
 
 
 @triton.jit
@@ -87,9 +74,10 @@ def product(x_ptr, y_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.const
 
 
 def encoded(dtype: str, numbers: list[int]) -> list[float]:
-    if dtype in {"fp32", "int8"}:
+    if dtype not in BITS:
         return [*numbers]
-    return [bits(dtype, number) for number in numbers]
+    sign = 0x80 if "fp8" in dtype else 0x8000
+    return [BITS[dtype][abs(number)] | (sign if number < 0 else 0) for number in numbers]
 
 
 def pattern(count: int, seed: int) -> list[int]:
