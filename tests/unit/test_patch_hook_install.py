@@ -155,18 +155,3 @@ def test_what_a_hook_kept_is_dropped_and_nothing_else(site: Path) -> None:
     install.drop_kept(site)
     assert [path.name for path in (site / "__pycache__").iterdir()] == ["six.cpython-312.pyc"]
     install.drop_kept(site / "absent")
-
-
-def test_the_driver_comes_and_goes_beside_the_rules(tmp_path: Path, site: Path) -> None:
-    """In any order; the hook is deleted with the last that it carries."""
-    python = target(site)
-    before = tree_hash(site)
-    for choice, driver in ((None, True), (ALL, True), (ALL, False), (None, True)):
-        with journal(tmp_path, python) as opened:
-            install.write(opened, python, choice, driver=driver)
-        found = found_in(python)
-        assert (found.choice, found.driver, found.current) == (choice, driver, True)
-    with journal(tmp_path, python) as opened:
-        install.write(opened, python, None, driver=False)
-    assert install.find(python) is None
-    assert tree_hash(site) == before

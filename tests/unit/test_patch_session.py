@@ -26,7 +26,6 @@ from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.disk import JournalError
 from tritonwin.patch import session as of_python
 from tritonwin.patch.engine import RuleChoice
-from tritonwin.patch.hook import install
 from tritonwin.patch.session import ACTION, PatchSession, helper_entries, of_folder
 
 SUFFIX = ".cpython-312-x86_64-linux-gnu.so"
@@ -167,7 +166,7 @@ def test_a_diff_of_a_hook_says_what_stands_against_it(session: PatchSession) -> 
 def test_a_second_hook_takes_the_place_of_the_first(session: PatchSession) -> None:
     session.apply(import_time=True)
     again = session.apply(RuleChoice(["dlfcn"]), import_time=True)
-    assert again.hook.only == ("dlfcn",)
+    assert again.hook.choice.only == ("dlfcn",)
     before = [j.state for j in session.store.journals()]
     assert session.revert().status == "reverted"
     assert len(before) == 2
@@ -190,22 +189,6 @@ def test_taking_the_hook_out_undoes_nothing_else(session: PatchSession) -> None:
         ("patch", "undone"),
     ]
     assert (session.package / "kept.txt").read_bytes() == b"kept"
-
-
-def test_what_else_the_hook_carries_stays_in_it(session: PatchSession) -> None:
-    """Before the rules come and after they went; patching files does not mind it."""
-    assert session.target
-    store, python = session.store, session.target
-    with Journal.begin(store, target=python.executable, title="driver") as journal:
-        install.write(journal, python, None, driver=True)
-    before = describe_tree(session.package.parent)
-    for _ in range(2):
-        assert session.apply(import_time=True).hook is not None
-        assert session.revert().hook is None
-        assert describe_tree(session.package.parent) == before
-    found = install.find(python)
-    assert (found.choice, found.driver) == (None, True)
-    assert session.apply(RuleChoice(["dlfcn"])).status == "applied"
 
 
 def test_a_hook_that_was_changed_since_is_not_thrown_away(session: PatchSession) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import pkgutil
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -114,7 +114,7 @@ class RuleTable:
 class RuleChoice:
     """Rules by their ids (none: all), and whether files of no known release are edited."""
 
-    only: Collection[str] = ()
+    only: tuple[str, ...] = ()
     allow_unknown: bool = False
 
     def takes(self, rule: str) -> bool:

@@ -131,7 +131,7 @@ class Hook:
     """An import hook that lies in a target.
 
     Attributes:
-        rules: it applies rules: those of `only`, or all.
+        choice: the rules that it applies; None: none.
         driver: it carries the driver in Python.
         starts: the `.pth` that starts it is there.
         damaged: it is not whole; nothing is known of its contents.
@@ -139,18 +139,11 @@ class Hook:
     """
 
     folder: str
-    rules: bool = False
-    only: tuple[str, ...] = ()
-    allow_unknown: bool = False
+    choice: RuleChoice | None = None
     driver: bool = False
     starts: bool
     damaged: bool = False
     current: bool = False
-
-    @property
-    def choice(self) -> RuleChoice | None:
-        """The rules that it applies; None: none."""
-        return RuleChoice(self.only, self.allow_unknown) if self.rules else None
 
 
 @dataclass(frozen=True, kw_only=True)

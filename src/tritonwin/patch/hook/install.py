@@ -141,12 +141,10 @@ def find(target: Interpreter) -> Hook | None:
         starts, settings = is_file(folder / HOOK_START), hook_settings(text)
         if settings is None:
             return Hook(folder=str(folder), starts=starts, damaged=True)
-        only, allow_unknown = settings["choice"] or ((), False)
+        chosen = settings["choice"]
         there = Hook(
             folder=str(folder),
-            rules=settings["choice"] is not None,
-            only=tuple(only),
-            allow_unknown=allow_unknown,
+            choice=RuleChoice(tuple(chosen[0]), chosen[1]) if chosen else None,
             driver=bool(settings["driver"]),
             starts=starts,
         )
