@@ -67,6 +67,8 @@ def test_from_status_to_revert(package: Path, patch: Any) -> None:
 
 
 def test_options_and_refusals_reach_the_session(package: Path, patch: Any) -> None:
+    document = patch("apply", "--import-time", code=2)
+    assert "belongs to a Python" in document["error"]["message"]
     assert patch("apply", "--only", "temp-files")["changed"] == ["backends/nvidia/compiler.py"]
     knobs = package / "knobs.py"
     knobs.write_text(knobs.read_text() + "# mine\n")
@@ -74,8 +76,6 @@ def test_options_and_refusals_reach_the_session(package: Path, patch: Any) -> No
     assert patch("apply", "--allow-unknown")["unverified"] == ["knobs.py"]
     knobs.write_text(knobs.read_text() + "# mine\n")
     assert patch("revert", code=1)["conflicts"][0]["place"] == str(knobs)
-    document = patch("apply", "--import-time", code=2)
-    assert "belongs to a Python" in document["error"]["message"]
 
 
 def test_a_fork_is_offered_what_it_lacks(call: Call, tmp_path: Path) -> None:
