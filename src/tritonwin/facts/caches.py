@@ -229,10 +229,10 @@ def _text(value: Json) -> str | None:
 def _measure(folder: Path) -> tuple[int, float]:
     """Bytes in the folder, and when something in it was written last."""
     size, newest = 0, 0.0
-    for place, _, files in os.walk(folder):
-        for path in (Path(place), *(Path(place, name) for name in files)):
-            with contextlib.suppress(OSError):
-                status = path.stat()
-                newest = max(newest, status.st_mtime)
-                size += 0 if path == Path(place) else status.st_size
+    with contextlib.suppress(OSError):
+        newest = folder.stat().st_mtime
+    for entry in _files(folder):
+        with contextlib.suppress(OSError):
+            status = entry.stat()
+            size, newest = size + status.st_size, max(newest, status.st_mtime)
     return size, newest

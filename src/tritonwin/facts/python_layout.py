@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -14,7 +13,15 @@ from packaging.utils import canonicalize_name
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.records import Interpreter, PthFile, PythonKind
 from tritonwin.system.access import can_write
-from tritonwin.system.files import as_text, is_file, is_folder, paths_in, read_bytes, read_text
+from tritonwin.system.files import (
+    as_text,
+    is_file,
+    is_folder,
+    names_in,
+    paths_in,
+    read_bytes,
+    read_text,
+)
 from tritonwin.system.host import Host
 
 STORE_ALIAS = "a Microsoft Store alias: starting it may open the Store, so it was not started"
@@ -258,11 +265,7 @@ def _site_packages(
 
 def _packages(folders: tuple[Path, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for folder in folders:
-        with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
-                match = _DIST_INFO.fullmatch(entry.name)
-                name = canonicalize_name(match[1]) if match else ""
-                if match and name in PACKAGES:
-                    found.setdefault(name, match[2])
+    for match in (_DIST_INFO.fullmatch(n) for folder in folders for n in names_in(folder)):
+        if match and (name := canonicalize_name(match[1])) in PACKAGES:
+            found.setdefault(name, match[2])
     return found

@@ -8,11 +8,14 @@ read in the output of nvcc 13.0 for sm_90, sm_90a, sm_100a, sm_120f and PTX.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from tritonwin.system.files import is_file
 
 _MAGIC = struct.pack("<I", 0xBA55ED50)
 _CONTAINER = struct.Struct("<IHHQ")  # magic, version, size of this head, size of the entries
@@ -51,17 +54,31 @@ class Code:
         return self.arch <= capability
 
 
+@contextlib.contextmanager
+def mapped(path: Path) -> Iterator[bytes | mmap.mmap]:
+    """The content of a file.
+
+    Raises:
+        OSError: no regular file (a pipe or device would block), or one that cannot be read.
+    """
+    if not is_file(path):
+        raise FileNotFoundError(path)
+    with path.open("rb") as stream:
+        if not path.stat().st_size:
+            yield b""
+            return
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            yield data
+
+
 def gpu_code(path: Path) -> tuple[Code, ...]:
     """The code in a compiled module, each kind once, sorted.
 
     Raises:
         OSError: it cannot be read.
     """
-    with path.open("rb") as stream:
-        if not path.stat().st_size:
-            return ()
-        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return codes_in(data)
+    with mapped(path) as data:
+        return codes_in(data)
 
 
 def codes_in(data: bytes | mmap.mmap) -> tuple[Code, ...]:

@@ -6,14 +6,13 @@ Nothing is loaded. `pefile` reads them, and every way in which a file can be bro
 from __future__ import annotations
 
 import contextlib
-import mmap
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tritonwin.system.files import is_file
+from tritonwin.facts.dlls.gpu_code import mapped
 
 if TYPE_CHECKING:
     import pefile
@@ -139,12 +138,7 @@ def opened(path: Path) -> Iterator[pefile.PE]:
     """
     import pefile  # late: its import takes longer than most commands need
 
-    if not is_file(path):
-        raise FileNotFoundError(path)
-    with (
-        path.open("rb") as stream,
-        mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
-    ):
+    with mapped(path) as data:
         pefile.MAX_IMPORT_SYMBOLS = _MOST
         try:
             yield pefile.PE(data=data, fast_load=True, max_symbol_exports=_MOST)

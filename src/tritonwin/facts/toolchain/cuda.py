@@ -5,7 +5,7 @@ No program is started to learn its version.
 
 from __future__ import annotations
 
-import mmap
+import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from tritonwin.facts.dlls.gpu_code import mapped
 from tritonwin.facts.packages import platlib
 from tritonwin.facts.records import CudaLayout, CudaToolkit, Interpreter
 from tritonwin.facts.toolchain.parts import in_order, parts
@@ -28,7 +29,6 @@ from tritonwin.system.files import (
 from tritonwin.system.host import Host
 
 _BANNER = re.compile(rb"release (\d{1,3}\.\d{1,3}), V\d")
-_BANNER_LIMIT = 512 * 1024 * 1024  # ptxas of CUDA 13 has 27 MB
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CUDA_VERSION[ \t]+(\d{4,6})\b", re.MULTILINE)
 _MSVC_RANGE = re.compile(
     r"^[ \t]*#[ \t]*(?:el)?if\b[^\n]{0,200}_MSC_VER[ \t]*<[ \t]*\d+"
@@ -45,22 +45,10 @@ def header_version(cuda_h: Path) -> str | None:
 
 def banner_version(program: Path) -> str | None:
     """ "12.8" from the banner `release 12.8, V12.8.93` that nvcc and ptxas carry as text."""
-    if not is_file(program):
-        return None
-    try:
-        size = program.stat().st_size
-        if size == 0:
-            return None
-        with (
-            program.open("rb") as stream,
-            mmap.mmap(
-                stream.fileno(), min(size, _BANNER_LIMIT), access=mmap.ACCESS_READ
-            ) as content,
-        ):
-            found = _BANNER.search(content)
-            return found[1].decode("ascii") if found else None
-    except (OSError, ValueError):
-        return None
+    with contextlib.suppress(OSError), mapped(program) as content:
+        found = _BANNER.search(content)
+        return found[1].decode("ascii") if found else None
+    return None
 
 
 def newest_host_msvc(host_config_h: Path) -> str | None:
