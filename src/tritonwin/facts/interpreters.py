@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -41,20 +42,19 @@ class FoundPython:
 
 def _registered(host: Host) -> Iterator[FoundPython]:
     """Every `Software\\Python\\COMPANY\\TAG`: user before machine, 64-bit before 32-bit view."""
-    for hive, kind in _HIVES:
-        for view in (64, 32):
-            root = f"{hive}\\SOFTWARE\\Python"
-            for company in host.registry.subkeys(root, view=view):
-                if company.lower() == _NO_PYTHON:
-                    continue
-                for tag in host.registry.subkeys(f"{root}\\{company}", view=view):
-                    key = f"{root}\\{company}\\{tag}"
-                    install = f"{key}\\InstallPath"
-                    named = host.registry.value(install, "ExecutablePath", view=view)
-                    folder = host.registry.value(install, "", view=view)
-                    path = Path(str(named)) if named else Path(str(folder), "python.exe")
-                    if (named or folder) and is_file(path):
-                        yield FoundPython(path=path, source=f"registry {key}", kind=kind)
+    asked = host.registry
+    for (hive, kind), view in product(_HIVES, (64, 32)):
+        root = f"{hive}\\SOFTWARE\\Python"
+        companies = (c for c in asked.subkeys(root, view=view) if c.lower() != _NO_PYTHON)
+        keys = (
+            f"{root}\\{c}\\{t}" for c in companies for t in asked.subkeys(f"{root}\\{c}", view=view)
+        )
+        for key in keys:
+            named = asked.value(f"{key}\\InstallPath", "ExecutablePath", view=view)
+            folder = asked.value(f"{key}\\InstallPath", "", view=view)
+            path = Path(str(named)) if named else Path(str(folder), "python.exe")
+            if (named or folder) and is_file(path):
+                yield FoundPython(path=path, source=f"registry {key}", kind=kind)
 
 
 # How ComfyUI portable, FramePack and their kin name the Python that they carry.
@@ -99,7 +99,7 @@ def _places(host: Host) -> Iterator[FoundPython]:
     if host.app is not None:
         yield from near(host.app, host)
     yield from _registered(host)
-    for source, folder in (*_installed(host), *_conda(host)):
+    for source, folder in _kept(host):
         inside = python_in(folder, host)
         if inside is not None:
             yield FoundPython(path=inside, source=f"{source} {folder}")
@@ -123,10 +123,15 @@ def _activated(host: Host) -> Iterator[tuple[Literal["VIRTUAL_ENV", "CONDA_PREFI
             yield name, path
 
 
-def _installed(host: Host) -> Iterator[tuple[str, Path]]:
-    """The folders of managers; installers are in the registry."""
+def _kept(host: Host) -> Iterator[tuple[str, Path]]:
+    """The folders of managers' Pythons and environments; installers are in the registry."""
     env, pyenv = host.env, host.home / ".pyenv"
-    rows = (
+    program, shared = env.folder("CONDA_EXE"), env.folder("ProgramData")
+    roots = [program.parent.parent] if program else []
+    for folder in (host.home, *([shared] if shared else [])):
+        roots += [folder / n for n in ("miniconda3", "anaconda3", "miniforge3", "mambaforge")]
+    noted = read_text(host.home / ".conda" / "environments.txt") or ""
+    parents = (
         ("pyenv", env.folder("PYENV_ROOT", "versions")),
         ("pyenv", env.folder("PYENV", "versions")),
         ("pyenv", pyenv / ("pyenv-win/versions" if host.windows else "versions")),
@@ -135,22 +140,11 @@ def _installed(host: Host) -> Iterator[tuple[str, Path]]:
         ("poetry", env.folder("POETRY_CACHE_DIR", "virtualenvs")),
         ("poetry", env.folder("LOCALAPPDATA", "pypoetry/Cache/virtualenvs")),
         ("poetry", host.home / ".cache" / "pypoetry" / "virtualenvs"),
+        *(("conda", root / "envs") for root in roots),
     )
-    for source, parent in rows:
-        if parent is not None:
-            yield from ((source, folder) for folder in _matching(parent))
-
-
-def _conda(host: Host) -> Iterator[tuple[str, Path]]:
-    """Base installations and their environments, and those that conda itself noted."""
-    program, shared = host.env.folder("CONDA_EXE"), host.env.folder("ProgramData")
-    roots = [program.parent.parent] if program else []
-    for folder in (host.home, *([shared] if shared else [])):
-        roots += [folder / n for n in ("miniconda3", "anaconda3", "miniforge3", "mambaforge")]
-    for root in roots:
-        yield from (("conda", folder) for folder in (root, *_matching(root / "envs")))
-    text = read_text(host.home / ".conda" / "environments.txt") or ""
-    yield from (("conda", Path(line)) for line in text.splitlines()[:_CHILDREN] if line)
+    yield from (("conda", root) for root in roots)
+    yield from ((source, f) for source, parent in parents if parent for f in _matching(parent))
+    yield from (("conda", Path(line)) for line in noted.splitlines()[:_CHILDREN] if line)
 
 
 def _matching(folder: Path) -> list[Path]:

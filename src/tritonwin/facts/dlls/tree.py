@@ -332,21 +332,24 @@ def _fault(module: Module, needs: Sequence[tuple[str, Need]], tree: DllTree) -> 
     )
 
 
+_TEXTS = {
+    "missing": "{name}, which {owner} needs, was found nowhere (Windows' error 126)",
+    "unreadable": "{path}{who} is damaged (Windows' error 193)",
+    "wrong-machine": "{path} is built for {machine}, and {owner} for {first} (Windows' error 193)",
+    "found": "{path}{version} lacks {functions} that {owner} needs, so it is of another version "
+    "(Windows' error 127)",
+}
+
+
 def _text(module: Module, owner: str, lacking: int, tree: DllTree) -> str:
-    version = f" {module.version}" if module.version else ""
-    if module.state == "missing":
-        return f"{module.name}, which {owner} needs, was found nowhere (Windows' error 126)"
-    if module.state == "unreadable":
-        itself = module is tree.modules[0]
-        who = "" if itself else f", which {owner} needs,"
-        return f"{module.path}{who} is damaged (Windows' error 193)"
-    if module.state == "wrong-machine":
-        return (
-            f"{module.path} is built for {module.machine}, and {owner} for "
-            f"{tree.modules[0].machine} (Windows' error 193)"
-        )
-    functions = "a function" if lacking == 1 else f"{lacking} functions"
-    return (
-        f"{module.path}{version} lacks {functions} that {owner} needs, so it is of another "
-        "version (Windows' error 127)"
+    first = tree.modules[0]
+    return _TEXTS[module.state].format(
+        name=module.name,
+        path=module.path,
+        version=f" {module.version}" if module.version else "",
+        machine=module.machine,
+        owner=owner,
+        who="" if module is first else f", which {owner} needs,",
+        first=first.machine,
+        functions="a function" if lacking == 1 else f"{lacking} functions",
     )

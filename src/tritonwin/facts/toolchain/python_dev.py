@@ -130,8 +130,7 @@ def find_python_dev(target: Interpreter, host: Host) -> PythonDev:
     virtual environment's own folder, say) are listed but not chosen. Import library: the order
     of triton-windows' `find_python()`: `<prefix>\\libs`, `<base prefix>\\libs`, then `libs`
     beside python.exe; the first that holds `pythonXY.lib` (`pythonXYt.lib` when free-threaded).
-    On Linux `libpythonX.Y` is looked for in the base installation, though modules do not need
-    it.
+    On Linux modules need none.
     """
     version = ".".join((target.version or "").split(".")[:2])  # "3.12", "" where it is unknown
     threads = "t" if target.free_threaded else ""
@@ -143,18 +142,10 @@ def find_python_dev(target: Interpreter, host: Host) -> PythonDev:
     includes = _unique((*asked, *(root / below for root in roots)))
     read = ((f, read_headers(f)) for f in includes if not asked or f == asked[0])
     folder, headers = next(((f, found) for f, found in read if found), (None, None))
-    libs: tuple[Path, ...] = ()
-    names: tuple[str, ...] = (f"libpython{version}{threads}.so", f"libpython{version}{threads}.a")
-    if host.windows and version:
-        libs = _unique(root / "libs" for root in roots)
-        names = (f"python{version.replace('.', '')}{threads}.lib",)
-    elif version and (target.base_prefix or target.prefix):
-        lib = Path(target.base_prefix or target.prefix or "", "lib")
-        architectures = (lib / name for name in names_in(lib) if "-linux-" in name)
-        libs = (lib, lib.with_name("lib64"), *architectures)
-    library = next((p for f in libs for n in names if is_file(p := f / n)), None)
-    imported = read_import_library(library) if library and host.windows else None
-    passed_over = (*includes, *(libs if host.windows else ()))
+    libs = _unique(root / "libs" for root in roots) if host.windows and version else ()
+    name = f"python{version.replace('.', '')}{threads}.lib"
+    library = next((path for folder in libs if is_file(path := folder / name)), None)
+    imported = read_import_library(library) if library else None
     used = {folder, library.parent if library else None}
     return PythonDev(
         headers=as_text(folder),
@@ -165,7 +156,7 @@ def find_python_dev(target: Interpreter, host: Host) -> PythonDev:
         import_library=as_text(library),
         import_library_dll=imported.dll if imported else None,
         import_library_machine=imported.machine if imported else None,
-        passed_over=tuple(str(place) for place in passed_over if place not in used),
+        passed_over=tuple(str(place) for place in (*includes, *libs) if place not in used),
     )
 
 
