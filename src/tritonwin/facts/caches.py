@@ -22,7 +22,7 @@ from tritonwin.facts.records import Cache, CacheKind, HelperModule, Interpreter
 from tritonwin.facts.system import temp_folder
 from tritonwin.system.access import can_write, write_obstacle
 from tritonwin.system.codec import Json, parse
-from tritonwin.system.files import file_size, is_folder, names_in, read_text, starts_with
+from tritonwin.system.files import file_size, is_folder, names_in, paths_in, read_text, starts_with
 from tritonwin.system.host import Host
 
 WALK_SECONDS = 1.0
@@ -167,20 +167,15 @@ def read_entries(
     caches: tuple[Cache, ...], target: Interpreter, search: DllSearch
 ) -> tuple[CacheEntry, ...]:
     """The entries of the caches, in the order of their names. Nothing here raises."""
-    return tuple(
-        _entry(folder, cache.kind, target, search)
-        for cache in caches
-        for folder in _folders(Path(cache.path), cache.kind)
-    )
-
-
-def _folders(root: Path, kind: CacheKind) -> Iterator[Path]:
-    # below inductor's folder each device has a Triton cache of its own: triton/0/HASH
-    parents = [root]
-    if kind == "inductor":
-        parents = [root / "triton" / device for device in names_in(root / "triton")]
-    for parent in parents:
-        yield from (p for name in names_in(parent) if is_folder(p := parent / name))
+    roots = [(Path(cache.path), cache.kind) for cache in caches]
+    parents = [
+        (parent, kind)
+        for root, kind in roots
+        # below inductor's folder each device has a Triton cache of its own: triton/0/HASH
+        for parent in (paths_in(root / "triton", "*") if kind == "inductor" else (root,))
+    ]
+    folders = ((path, kind) for parent, kind in parents for path in paths_in(parent, "*"))
+    return tuple(_entry(path, kind, target, search) for path, kind in folders if is_folder(path))
 
 
 def _entry(folder: Path, cache: CacheKind, target: Interpreter, search: DllSearch) -> CacheEntry:

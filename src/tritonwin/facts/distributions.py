@@ -79,8 +79,14 @@ def _read(folder: Path, entry: str, match: re.Match[str]) -> Distribution:
             missing.append(path)
         elif _is_altered(folder / path, recorded[0]):
             altered.append(path)
-        elif _is_cut(folder / path, recorded[1]):
-            cut.append(path)
+        elif (
+            Path(path).suffix in _LIBRARIES
+            and 0 < len(recorded[1]) < 20
+            and recorded[1].isdecimal()
+        ):
+            # a program may have been replaced by another version of it; nobody does that to these
+            size = file_size(folder / path)
+            cut += [path] if size is not None and size < int(recorded[1]) else []
     return replace(
         found,
         # the folder's name escapes what a file name cannot hold
@@ -148,11 +154,3 @@ def _is_altered(path: Path, recorded: str) -> bool:
         return False
     digest = hashlib.sha256(content).digest()
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode() != expected
-
-
-def _is_cut(path: Path, recorded: str) -> bool:
-    """A program may have been replaced by another version of it; nobody does that to these."""
-    if path.suffix not in _LIBRARIES or not recorded.isdecimal():
-        return False
-    size = file_size(path)
-    return size is not None and len(recorded) < 20 and size < int(recorded)

@@ -92,14 +92,16 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         return None
     package = folder.path
     hook, driver = _import_hook(target)
-    sources = _read_sources(package)
     # the name that Python on Windows loads is preferred
     binaries = sorted(paths_in(package / "_C", "libtriton*"), key=lambda p: p.suffix != ".pyd")
     libtriton = next((p for p in binaries if p.suffix in {".pyd", ".so"} and is_file(p)), None)
     # doctor on a snapshot needs the names alone: pefile is slow to import
     from tritonwin.facts.dlls.pe import read_pe
     from tritonwin.facts.toolchain.cuda import banner_version
+    from tritonwin.patch.rules import FILES
 
+    texts = ((file, read_text(package / file)) for file in FILES)
+    sources = {file: text.replace("\r\n", "\n") for file, text in texts if text is not None}
     image = read_pe(libtriton) if libtriton else None
     ptxas = first_file(package / _NVIDIA, ("bin/ptxas.exe", "bin/ptxas"))
     blackwell = ("bin/ptxas-blackwell.exe", "bin/ptxas-blackwell")
@@ -131,14 +133,6 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         import_hook=as_text(hook),
         python_driver=as_text(driver),
     )
-
-
-def _read_sources(package: Path) -> dict[str, str]:
-    """The texts that rules are about, by path relative to the package folder."""
-    from tritonwin.patch.rules import FILES
-
-    texts = ((file, read_text(package / file)) for file in FILES)
-    return {file: text.replace("\r\n", "\n") for file, text in texts if text is not None}
 
 
 def _defects(sources: dict[str, str], *, is_fork: bool) -> tuple[str, ...]:

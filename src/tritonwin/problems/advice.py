@@ -159,7 +159,9 @@ def _question(
     entry: Entry, advice: Advice, finding: Finding, values: Mapping[str, str], facts: Facts
 ) -> Question | None:
     """The question that decides the cause where that is open, or supplies what a command needs."""
-    missing = advice.question or _missing(advice.commands, values)
+    wanted = (n for text in advice.commands for n in names(text) if not values.get(n))
+    supplies = (catalogue.load().asked.get(name) for name in wanted)
+    missing = advice.question or next(filter(None, supplies), None)
     asked = missing if finding.certainty == "certain" else entry.question or missing
     if asked is None or (asked.command.startswith(_CARD) and _not_nvidia(facts)):
         return None
@@ -179,12 +181,6 @@ def _question(
 def _not_nvidia(facts: Facts) -> bool:
     others = value_of("vendor", facts) in ("amd", "intel") and not facts.nvidia_gpus
     return others or value_of("torch_build", facts) in ("rocm", "xpu")
-
-
-def _missing(texts: Sequence[str], values: Mapping[str, str]) -> Question | None:
-    wanted = (name for text in texts for name in names(text) if not values.get(name))
-    asked = catalogue.load().asked
-    return next((asked[name] for name in wanted if name in asked), None)
 
 
 def pairs(windows: bool, torches: Container[str] | None = None) -> str:
@@ -302,9 +298,12 @@ def context(facts: Facts) -> dict[str, str]:
     driver = facts.nvidia_driver
     chip = amd.chip(facts.amd_card.architecture) if facts.amd_card and facts.windows else None
     of_amd = value_of("vendor", facts) == "amd"
+    folder = target.base_prefix if target else None
+    if target and target.kind not in ("venv", "poetry"):  # those must have named their base
+        folder = folder or target.prefix
     values = {
         "python_version": target.version if target else None,
-        "python_folder": _python_folder(target) if target else None,
+        "python_folder": folder,
         "torch_version": torch.version if torch else None,
         "triton_version": triton.version if triton else None,
         "wanted_triton": wanted_series(torch) if torch else None,
@@ -321,12 +320,6 @@ def context(facts: Facts) -> dict[str, str]:
         else torch_tag(driver.cuda if driver else None, gpu.compute_capability if gpu else None),
     }
     return {name: value for name, value in values.items() if value}
-
-
-def _python_folder(target: Interpreter) -> str | None:
-    """The folder of the base Python; a virtual environment must have named it."""
-    virtual = target.kind in ("venv", "poetry")
-    return target.base_prefix or (None if virtual else target.prefix)
 
 
 def triton_spec(facts: Facts) -> str | None:
