@@ -79,11 +79,7 @@ def _read(folder: Path, entry: str, match: re.Match[str]) -> Distribution:
             missing.append(path)
         elif _is_altered(folder / path, recorded[0]):
             altered.append(path)
-        elif (
-            Path(path).suffix in _LIBRARIES
-            and 0 < len(recorded[1]) < 20
-            and recorded[1].isdecimal()
-        ):
+        elif Path(path).suffix in _LIBRARIES and re.fullmatch(r"[0-9]{1,19}", recorded[1]):
             # a program may have been replaced by another version of it; nobody does that to these
             size = file_size(folder / path)
             cut += [path] if size is not None and size < int(recorded[1]) else []

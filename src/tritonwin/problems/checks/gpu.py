@@ -81,17 +81,13 @@ def _shortcomings(
         yield "warning", f"with Triton {version} simple kernels work, {dots}{hint}"
     elif works == "not":
         yield "error", f"Triton {version} is installed, {whole or partly} is needed"
-    for name, have, need in _torch_needs(facts, generation):
-        yield "error", f"{name} {have} is installed, {need} is needed"
-
-
-def _torch_needs(facts: Facts, generation: Generation) -> Iterator[tuple[str, str, str]]:
-    if facts.torch is None:
-        return
-    if generation.torch and not fits(facts.torch.version, generation.torch):
-        yield "torch", facts.torch.version, generation.torch
-    if facts.torch.cuda and generation.cuda and not fits(facts.torch.cuda, generation.cuda):
-        yield "torch's CUDA", facts.torch.cuda, generation.cuda
+    torch = facts.torch
+    for name, have, need in (
+        ("torch", torch and torch.version, generation.torch),
+        ("torch's CUDA", torch and torch.cuda, generation.cuda),
+    ):
+        if have and need and not fits(have, need):
+            yield "error", f"{name} {have} is installed, {need} is needed"
 
 
 @check("fp8-needs-sm89")

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from tritonwin.facts.records import Facts, PythonDev, RuntimeDll
-from tritonwin.problems.check import NotApplicable, Seen, check, need_target, python_series, seen
+from tritonwin.problems.check import (
+    Check,
+    NotApplicable,
+    Seen,
+    check,
+    need_target,
+    python_series,
+    seen,
+)
 from tritonwin.problems.records import Evidence
 from tritonwin.support.versions import older, series
 
@@ -17,51 +26,34 @@ def _dev(facts: Facts) -> PythonDev:
     return facts.python_dev
 
 
-def _absent(facts: Facts) -> list[str]:
-    dev = _dev(facts)
+def _missing(facts: Facts, *, embedded: bool) -> Iterator[Seen]:
+    target = need_target(facts)
+    if (target.kind == "embedded") is not embedded:
+        raise NotApplicable(f"this is {'no' if embedded else 'an'} embedded Python")
+    dev, triton = _dev(facts), facts.triton
     missing = [] if dev.headers else ["Python.h"]
     if facts.windows and dev.import_library is None:
         missing.append("the import library pythonXY.lib")
-    return missing
-
-
-@check("embedded-python-no-headers")
-def embedded_no_headers(facts: Facts) -> Iterator[Seen]:
-    if need_target(facts).kind != "embedded":
-        raise NotApplicable("this is no embedded Python")
-    yield from _missing(facts)
-
-
-@check("python-libs-not-found-venv-uv")
-def installed_no_headers(facts: Facts) -> Iterator[Seen]:
-    if need_target(facts).kind == "embedded":
-        raise NotApplicable("this is an embedded Python")
-    yield from _missing(facts)
-
-
-def _missing(facts: Facts) -> Iterator[Seen]:
-    target, missing = need_target(facts), _absent(facts)
     if not missing:
         return
-    looked = _dev(facts).passed_over
     text = f"{' and '.join(missing)} not found for Python {target.version}"
+    also = []
     # seen in real runs: TinyCC with a .def of its own for this Python links without pythonXY.lib
-    spared = _dev(facts).headers is not None and bool(
-        facts.triton and facts.triton.tinycc_python_def
-    )
+    if dev.headers is not None and triton and triton.tinycc_python_def:
+        spared = "the bundled TinyCC does without it, any other compiler does not"
+        also = [Evidence(text=spared, where=triton.tinycc or triton.location)]
     yield seen(
-        text + (f"; looked in {', '.join(looked)}" if looked else ""),
+        text + (f"; looked in {', '.join(dev.passed_over)}" if dev.passed_over else ""),
         target.base_prefix or target.prefix or target.executable,
-        severity="warning" if spared else None,
-        also=[
-            Evidence(
-                text="the bundled TinyCC does without it, any other compiler does not",
-                where=facts.triton.tinycc or facts.triton.location,
-            )
-        ]
-        if spared and facts.triton
-        else (),
+        severity="warning" if also else None,
+        also=also,
     )
+
+
+embedded_no_headers, installed_no_headers = (
+    Check("embedded-python-no-headers", partial(_missing, embedded=True)),
+    Check("python-libs-not-found-venv-uv", partial(_missing, embedded=False)),
+)
 
 
 @check("python-headers-wrong-set")
