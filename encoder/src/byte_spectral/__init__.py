@@ -38,16 +38,7 @@ __all__ = sorted(_PUBLIC)
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        module = importlib.import_module(f"{__name__}.{_PUBLIC[name]}")
-    except ModuleNotFoundError as missing:
-        if missing.name != "torch":
-            raise
-        raise ModuleNotFoundError(
-            "byte_spectral needs torch, and this Python has none; "
-            "install the torch that fits this machine",
-            name="torch",
-        ) from missing
+    module = importlib.import_module(f"{__name__}.{_PUBLIC[name]}")
     value = globals()[name] = getattr(module, name)
     return value
 

@@ -26,11 +26,6 @@ def aligned(tensor: torch.Tensor) -> bool:
     return tensor.data_ptr() % _BASE == 0
 
 
-def raw_stream(index: int) -> int:
-    """The current stream of a device, as a number."""
-    return int(torch._C._cuda_getCurrentRawStream(index))
-
-
 def hooked() -> bool:
     """True where a hook listens to launches; a chain of no hooks (Triton 3.5) does not."""
     if knobs is None:
@@ -90,7 +85,7 @@ class Caller:
             return None
         values = [each.data_ptr() if isinstance(each, torch.Tensor) else each for each in given]
         compiled.run(
-            *launch.grid, raw_stream(index), compiled.function, compiled.packed_metadata, None,
-            None, None, *values, *launch.numbers,
+            *launch.grid, torch._C._cuda_getCurrentRawStream(index), compiled.function,
+            compiled.packed_metadata, None, None, None, *values, *launch.numbers,
         )  # fmt: skip
         return None

@@ -6,6 +6,7 @@ import functools
 import importlib
 import importlib.util
 import os
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -17,30 +18,18 @@ from byte_spectral.taps import dft_taps
 # forms and packed taps by all arguments of a call that needs no check any more
 ready: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 OUTPUTS = (torch.float32, torch.bfloat16, torch.float16)
-NO_TRITON = (
-    "this Python has no triton, which backend='triton' needs; "
-    "install the one that its torch requires"
-)
-
-
+NO_TRITON = "this Python has no triton, which backend='triton' needs; install the one of its torch"
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # Triton reads it once, too
-
-
-@functools.cache
-def of_gluon() -> Any:
-    """The module of forms in Gluon, or None with a Triton that has no Gluon, or an older one."""
-    try:
-        return importlib.import_module("byte_spectral.launch_gluon")
-    except (ImportError, AttributeError):
-        return None
 
 
 def for_gluon(kind: str, device: torch.device, what: plans.Purpose = ()) -> Any:
     """The module of forms in Gluon and a plan, or None, None where only one of them exists."""
     plan = plans.plan(kind, capability(device), what) if device.type == "cuda" else None
-    found = of_gluon() if plan is not None else None
-    return (found, plan) if found is not None else (None, None)
+    with suppress(ImportError, AttributeError):  # a Triton without Gluon, or with an older one
+        if plan is not None:
+            return importlib.import_module("byte_spectral.launch_gluon"), plan
+    return None, None
 
 
 def check_choice(backend: str, dtype: torch.dtype) -> None:
@@ -106,6 +95,7 @@ def purpose(spec: Spec, dtype: torch.dtype, size: int) -> plans.Purpose:
         ("bytes", dtype.itemsize),
         ("rows", pack.power_of_two(spec.W)),
         ("whole", spec.W % 32 == 0),
+        ("turned", spec.W * 2 % spec.N != 0),
         ("size", size),
     )
 
@@ -151,26 +141,14 @@ def constant_taps(spec: Spec, window: str, device: torch.device) -> torch.Tensor
 
 @functools.lru_cache(maxsize=128)
 def gradient(spec: Spec, device: torch.device) -> Any:
-    """The form of the gradient of taps."""
-    from byte_spectral.launch import Gradient
-
-    plan = plans.sure("gradient", capability(device))
-    if INTERPRETED:  # which has no bf16 product
-        plan = plan | {"limbs": 0}
-    return Gradient(spec, device, plan)
-
-
-@functools.lru_cache(maxsize=16)
-def table_gradient(device: torch.device) -> Any:
-    """The gradient of a table with a row for each byte."""
-    from byte_spectral.launch import TableGradient
-
-    plan = plans.sure("table", capability(device))
-    return TableGradient(device, plan | {"limbs": 0} if INTERPRETED else plan)
+    """The form of the gradient of taps, or None where it is left to PyTorch."""
+    forms, plan = for_gluon("hopper_gradient", device)
+    fits = forms is not None and spec.parts != "reim" and plan["bk"] >= spec.W
+    return forms.Gradient(spec, device, plan) if fits else None
 
 
 def forget() -> None:
     """Drop all forms, so that the next calls use the present plans."""
     ready.clear()
-    for cache in (form, prepared, gradient, table_gradient):
+    for cache in (form, prepared, gradient):
         cache.cache_clear()

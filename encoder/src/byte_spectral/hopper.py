@@ -55,8 +55,10 @@ def half(byte, SCALE: gl.constexpr):
 
 
 @gluon.jit
-def frame_of(x, lengths, tile, M, T, stride_x, history, S: gl.constexpr, operand: gl.constexpr):
-    """The left operand (bm, rows) fp16; 0 outside the row.
+def frame_of(x, lengths, tile, M, T, stride_x, history, S: gl.constexpr, operand: gl.constexpr,
+             ROWS: gl.constexpr = 8, STEPS: gl.constexpr = ~6):  # fmt: skip
+    """Frames (bm, rows) fp16, 0 outside the row; as the left operand unless another layout is
+    given, with the bits of rows and of bytes that differ between registers of a thread.
 
     S.regular: every tile lies in one row, causal, without history and lengths, so that only tiles
     at a row's start need a mask, and only for what is before the row.
@@ -69,8 +71,8 @@ def frame_of(x, lengths, tile, M, T, stride_x, history, S: gl.constexpr, operand
     j = gl.arange(0, S.rows, layout=gl.SliceLayout(0, operand))
     # row + j, with what differs between threads of the operand's layout apart from what differs
     # between registers: addresses are then one base and constants, and equal ones are seen
-    of_thread = gl.expand_dims(row & ~8, 1) + gl.expand_dims(j & 6, 0)
-    of_register = gl.expand_dims(row & 8, 1) + gl.expand_dims(j & ~6, 0)
+    of_thread = gl.expand_dims(row & ~ROWS, 1) + gl.expand_dims(j & ~STEPS, 0)
+    of_register = gl.expand_dims(row & ROWS, 1) + gl.expand_dims(j & STEPS, 0)
     base = x + (b.to(gl.int64) * stride_x + (newest - LAST)) + of_thread
     inside = newest >= LAST
     if not S.regular:

@@ -51,29 +51,15 @@ def select_parts(re, im, PARTS: tl.constexpr):
 
 
 @triton.jit
-def tap_tiles(taps, w, k, S: tl.constexpr):
-    """(re, im) of each limb at lags w and bins k, of taps (limbs, rows, 2 bins); fp32 for none."""
+def add_product(taps, frame, w, k, re, im, S: tl.constexpr):
+    """re, im += frame @ the limbs of taps (limbs, rows, 2 bins) at lags w and bins k."""
     LIMBS: tl.constexpr = S.limbs
     at = taps + w * (2 * S.bins) + k
-    found = ()
+    frame = frame.to(taps.dtype.element_ty)
     for limb in tl.static_range(LIMBS if LIMBS > 0 else 1):
         first = at + limb * S.rows * 2 * S.bins
-        found += (tl.load(first), tl.load(first + S.bins))
-    return found
-
-
-@triton.jit
-def dot_tiles(frame, tiles, re, im, S: tl.constexpr, TURNED: tl.constexpr):
-    """re, im += frame @ the taps of `tap_tiles`, or, turned, these @ the frame."""
-    LIMBS: tl.constexpr = S.limbs
-    frame = frame.to(tiles[0].dtype)
-    for limb in tl.static_range(LIMBS if LIMBS > 0 else 1):
-        if TURNED:
-            re = tl.dot(tiles[2 * limb], frame, re, input_precision="ieee")
-            im = tl.dot(tiles[2 * limb + 1], frame, im, input_precision="ieee")
-        else:
-            re = tl.dot(frame, tiles[2 * limb], re, input_precision="ieee")
-            im = tl.dot(frame, tiles[2 * limb + 1], im, input_precision="ieee")
+        re = tl.dot(frame, tl.load(first), re, input_precision="ieee")
+        im = tl.dot(frame, tl.load(first + S.bins), im, input_precision="ieee")
     return re, im
 
 
@@ -99,11 +85,11 @@ def features(x, taps, frame, row, newest, end, k, S: tl.constexpr):
     im = tl.zeros((ROWS, BINS), tl.float32)
     w = tl.arange(0, S.bk)[:, None]
     if S.rows == S.bk:
-        re, im = dot_tiles(frame, tap_tiles(taps, w, k[None, :], S), re, im, S, False)
+        re, im = add_product(taps, frame, w, k[None, :], re, im, S)
     else:
         for w0 in range(0, S.rows, S.bk):
             part = frame_of(x, row, newest, end, w0, S)
-            re, im = dot_tiles(part, tap_tiles(taps, w0 + w, k[None, :], S), re, im, S, False)
+            re, im = add_product(taps, part, w0 + w, k[None, :], re, im, S)
     if PARTS == "reim":
         return re * S.factor, im * S.factor
     value = select_parts(re, im, PARTS)

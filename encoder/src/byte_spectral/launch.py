@@ -6,13 +6,12 @@ the shape of a batch is worked out once a shape.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
-from byte_spectral import backward, kernels, pack
+from byte_spectral import kernels, pack
 from byte_spectral.caller import Caller, Launch, aligned
 from byte_spectral.plans import Plan
 from byte_spectral.records import Dense
@@ -20,7 +19,6 @@ from byte_spectral.spec import Spec
 
 MOST_ROWS = (1 << 31) - (1 << 20)  # kernels count past the last row by a tile or a few
 PACKED = 1024  # numbers of the taps that a program packs
-SUMS, AT_ONCE, SUM_WARPS = 256, 32, 4  # of `backward.total`: numbers a program, splits at once
 
 
 def cdiv(a: int, b: int) -> int:
@@ -33,12 +31,6 @@ def rows_and_bytes(x: torch.Tensor, skip: int) -> tuple[int, int, int]:
     if B * T >= MOST_ROWS:
         raise ValueError(f"{B} x {T} bytes in one call; encode at most {MOST_ROWS - 1} at a time")
     return B * (T - skip), T - skip, T
-
-
-def processors_of(device: torch.device) -> int:
-    if device.type != "cuda":
-        return 2
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
 def options(plan: Plan) -> dict[str, Any]:
@@ -88,7 +80,8 @@ class Form:
         self.rows = pack.power_of_two(spec.W)
         self.constants: dict[str, Any] = {}
         self.shapes: dict[Any, Launch] = {}
-        self.processors = processors_of(device)
+        properties = torch.cuda.get_device_properties
+        self.processors = properties(device).multi_processor_count if device.type == "cuda" else 2
         self.packing = Caller(kernels.pack, num_warps=4)
 
     def matrix(self, weight: torch.Tensor) -> Any:
@@ -122,17 +115,21 @@ class Form:
             self.caller(key, launch, self.index, **operands)
         return out
 
-    def dense(self, *, bins: int, layer: dict[str, Any], **more: Any) -> Dense:
+    def dense(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int,
+              layer: Iterable[str] = (), *, bins: int, **more: Any) -> Dense:  # fmt: skip
         """The record of a launch, with the tiles of the plan."""
         plan, spec = self.plan, self.spec
-        names = ("bm", "be", "bd", "warps", "stages", "cache", "splits")
+        M, R, _ = rows_and_bytes(x, skip)
+        names = ("bm", "be", "bd", "warps", "stages", "cache")
         given = {name: plan[name] for name in names if name in plan}
         given |= {"bk": min(self.rows, plan.get("bk", self.rows)), "early": int(plan.get("pdl", 0))}
+        whole = R % plan["bm"] == 0 and lengths is None and skip == 0
         return Dense(
             W=spec.W, K=spec.K, parts=spec.parts, shift=spec.shift, rows=self.rows, bins=bins,
             limbs=self.limbs, scale=self.shift, factor=1 / self.factor, width=self.width,
             bias="bias" in layer, table="table" in layer, gated=self.gated,
-            **{"even": bins == spec.K} | given | more,
+            lengths=lengths is not None, even_rows=M % plan["bm"] == 0,
+            regular=whole and spec.shift == 0, **{"even": bins == spec.K} | given | more,
         )  # fmt: skip
 
     def key_of(self, x: torch.Tensor, lengths: torch.Tensor | None, skip: int, *more: Any) -> Any:
@@ -176,82 +173,7 @@ class Dot(Form):
             shares = cdiv(self.width, plan["bd"])
         else:
             shares = min(self.chunk // plan["be"], max(1, 2 * self.processors // tiles))
-        record = self.dense(bins=self.chunk, layer=layer, lengths=lengths is not None,
-                            even_rows=M % plan["bm"] == 0)  # fmt: skip
+        record = self.dense(x, lengths, skip, layer, bins=self.chunk)
         return self.caller.launch(
             (tiles, shares, 1), M=M, R=R, length=T, stride_x=x.stride(0), skip=skip, S=record
         )
-
-
-class TableGradient:
-    """d loss / d table (256, D) from d loss / d what was looked up in it."""
-
-    def __init__(self, device: torch.device, plan: Plan) -> None:
-        self.plan = plan
-        self.index = device.index if device.type == "cuda" else None
-        self.programs = processors_of(device)
-        self.caller = Caller(backward.by_byte, num_warps=plan["warps"])
-
-    def __call__(self, x: torch.Tensor, upstream: torch.Tensor) -> torch.Tensor:
-        (M, T, _), D = rows_and_bytes(x, 0), upstream.shape[1]
-        rows, columns = self.plan["bm"], self.plan["bd"]
-        tiles = cdiv(D, columns)
-        splits = max(1, min(cdiv(M, rows), self.programs // tiles))
-        partial = torch.empty((splits, 256, D), device=x.device)
-        launch = self.caller.launch(
-            (splits, tiles, 1), M=M, T=T, stride_x=x.stride(0), D=D, ROWS=rows, COLUMNS=columns,
-            HALF=self.plan["limbs"] > 0,
-        )  # fmt: skip
-        key = (x.shape, x.stride(0), aligned(x), D, upstream.dtype, aligned(upstream))
-        self.caller(key, launch, self.index, x=x, upstream=upstream, partial=partial)
-        return partial.sum(0).to(upstream.dtype)
-
-
-class Gradient(Form):
-    """d loss / d taps from d loss / d features."""
-
-    def __init__(self, spec: Spec, device: torch.device, plan: Plan) -> None:
-        super().__init__(spec, torch.float32, device, plan)
-        self.rows = pack.power_of_two(spec.W, least=max(16, plan["bk"]))
-        self.chunk = cdiv(spec.K, plan["be"]) * plan["be"]
-        self.caller = Caller(backward.gradient, num_warps=plan["warps"])
-        self.summing = Caller(backward.total, num_warps=SUM_WARPS)
-
-    @property
-    def recomputes(self) -> bool:
-        """Magnitudes can be differentiated without reading re and im."""
-        return self.rows == self.plan["bk"] or self.spec.parts == "reim"
-
-    def gradient(
-        self,
-        x: torch.Tensor,
-        taps: torch.Tensor,
-        upstream: torch.Tensor,
-        lengths: torch.Tensor | None,
-    ) -> torch.Tensor:
-        plan = self.plan
-        M, R, T = rows_and_bytes(x, 0)
-        splits = max(1, min(plan["splits"], cdiv(M, plan["bm"])))
-        partial = torch.empty((splits, 2, self.rows, self.chunk), device=x.device)
-        record = self.dense(bins=self.chunk, layer={}, lengths=lengths is not None)
-        launch = self.caller.launch(
-            (splits, self.chunk // plan["be"], self.rows // plan["bk"]), M=M, R=R, length=T,
-            stride_x=x.stride(0), skip=0, S=dataclasses.replace(record, splits=splits),
-        )  # fmt: skip
-        key = self.key_of(x, lengths, 0, upstream.dtype, aligned(upstream))
-        self.caller(
-            key, launch, self.index, x=x, taps=self.pack(taps), upstream=upstream, partial=partial,
-            lengths=x if lengths is None else lengths,
-        )  # fmt: skip
-        return self.sum_up(partial)
-
-    def sum_up(self, partial: torch.Tensor) -> torch.Tensor:
-        """The gradient (W, 2K) from partial (splits, 2, rows, bins)."""
-        spec, splits = self.spec, partial.shape[0]
-        found = torch.empty((spec.W, 2 * spec.K), device=partial.device)
-        launch = self.summing.launch(
-            (partial[0].numel() // SUMS, 1, 1), K=spec.K, scale=2.0**self.shift / 255,
-            SPLITS=splits, W=spec.W, WP=self.rows, KP=self.chunk, BLOCK=SUMS, AT_ONCE=AT_ONCE,
-        )  # fmt: skip
-        self.summing(splits, launch, self.index, partial=partial, found=found)
-        return found

@@ -10,7 +10,7 @@ import torch
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from byte_spectral import hopper, hopper_linear, pack, walk
+from byte_spectral import hopper, hopper_gradient, hopper_linear, pack, walk
 from byte_spectral.caller import Caller, Launch, aligned
 from byte_spectral.launch import Form, cdiv, options, rows_and_bytes
 from byte_spectral.plans import Plan
@@ -115,14 +115,39 @@ class Hopper(Form):
             split, own = 2 * split, own // 2
         bins = self.chunk * own * (1 if self.width else split)
         record = self.dense(
-            bins=bins, layer=layer, chunks=own, split=split, bd=self.bd,
-            lengths=lengths is not None, even_rows=M % plan["bm"] == 0,
+            x, lengths, skip, layer, bins=bins, chunks=own, split=split, bd=self.bd,
             even=self.width % self.bd == 0 if self.width else bins == spec.K,
             ordered=self.width % GROUP == 0,
-            regular=spec.shift == 0 and R % plan["bm"] == 0 and lengths is None and skip == 0,
         )  # fmt: skip
         grid = (split * min(tiles, max(1, per_split // split)), 1, 1)
         return self.caller.launch(grid, M=M, T=R, stride_x=x.stride(0), history=skip, S=record)
+
+
+class Gradient(Form):
+    """d loss / d taps from d loss / d features, of short windows; see `hopper_gradient`."""
+
+    def __init__(self, spec: Spec, device: torch.device, plan: Plan) -> None:
+        super().__init__(spec, torch.float32, device, plan)
+        self.rows = pack.power_of_two(spec.W, least=plan["bk"])
+        self.chunk, self.chunks = plan["be"], cdiv(spec.K, plan["be"])
+        self.caller = Caller(hopper_gradient.gradient, **options(plan))
+
+    def gradient(self, x: torch.Tensor, taps: torch.Tensor, upstream: torch.Tensor,
+                 lengths: torch.Tensor | None) -> torch.Tensor:  # fmt: skip
+        M, R, _ = rows_and_bytes(x, 0)
+        splits = max(1, min(self.plan["splits"], cdiv(M, self.plan["bm"])))
+        partial = torch.empty((splits, *taps.shape), device=x.device)
+        record = self.dense(x, lengths, 0, bins=self.chunk * self.chunks)
+        launch = self.caller.launch(
+            (splits, self.chunks, 1), M=M, T=R, stride_x=x.stride(0), S=record
+        )
+        key = self.key_of(x, lengths, 0, upstream.dtype, aligned(upstream))
+        box = (self.limbs * self.rows, 2 * self.chunk)
+        self.caller(
+            key, launch, self.index, x=x, taps=described(self.pack(taps), box, gl.float16),
+            upstream=upstream, partial=partial, lengths=x if lengths is None else lengths,
+        )  # fmt: skip
+        return partial.sum(0)
 
 
 class Walking(Form):
@@ -131,19 +156,16 @@ class Walking(Form):
     def __init__(self, spec: Spec, dtype: torch.dtype, device: torch.device, plan: Plan,
                  window: str) -> None:  # fmt: skip
         super().__init__(spec, dtype, device, plan)
-        # a long window in short chunks is many factors one after the other, whose errors add up;
-        # a short one is better several chunks
+        # a long window in short chunks is many factors one after the other, whose errors add up
         steps = max(plan["steps"], min(LONGEST, pack.power_of_two(cdiv(spec.W, plan["chunks"]))))
-        if 2 * steps > spec.W:
-            steps = max(16, min(steps // 2, pack.power_of_two(spec.W + 1) // 2))
         self.record = Walk(
             W=spec.W, K=spec.K, parts=spec.parts, shift=spec.shift, tail=window == "tail",
             sign=1 if spec.W % spec.N == 0 else 2 if 2 * spec.W % spec.N == 0 else 0,
-            steps=steps, rows=plan["chunks"], bins=plan["be"],
-            padded=cdiv(spec.K, plan["be"]) * plan["be"], turns=min(plan["turns"], steps),
+            steps=steps, rows=plan["chunks"], bins=plan["be"], turns=min(plan["turns"], steps),
+            lane=plan.get("lane", plan["be"] // 32), padded=cdiv(spec.K, plan["be"]) * plan["be"],
             limbs=self.limbs, byte_limbs=plan["byte_limbs"], scale=self.shift,
             gain=gain(window_tensor(window, spec.W)).item() * (0.5 if window == "tail" else 1),
-            early=int(plan.get("pdl", 0)),
+            early=int(plan.get("pdl", 0)), ahead=plan.get("ahead", False),
         )  # fmt: skip
         operands = zip(("taps", "table", "turn", "ramp"), pack.walking(self.record, spec.N),
                        strict=True)  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 import torch
 from torch.library import custom_op
 
-from byte_spectral import choose
+from byte_spectral import choose, fallback
 from byte_spectral.definition import before_select
 from byte_spectral.spec import spec_of
 
@@ -61,15 +61,15 @@ def taps_backward(
 ) -> torch.Tensor:
     """d loss / d taps; the same bits at every call."""
     spec = spec_of(transform)
-    form = choose.gradient(spec, x.device)
     if not x.numel():
         return torch.zeros_like(taps)
-    if not form.recomputes:  # long windows: the spectrum once more, then the linear gradient
-        linear = dataclasses.replace(spec, parts="reim")
-        spectrum = taps_forward(x, taps, lengths, linear.text, torch.float32)
-        upstream = before_select(spectrum, upstream.float(), spec.parts)
-        form = choose.gradient(linear, x.device)
-    return form.gradient(x, taps, upstream.contiguous(), lengths)
+    form = choose.gradient(spec, x.device)
+    if form is not None:
+        return form.gradient(x, taps, upstream.contiguous(), lengths)
+    linear = dataclasses.replace(spec, parts="reim")
+    spectrum = taps_forward(x, taps, lengths, linear.text, torch.float32)
+    upstream = before_select(spectrum, upstream.float(), spec.parts)
+    return fallback.taps_gradient(x, spec, upstream, lengths)
 
 
 def _keep_taps(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -100,9 +100,9 @@ def taps_forward(
 @operator(lambda _, upstream: upstream.new_empty((256, upstream.shape[1])))
 def table_backward(x: torch.Tensor, upstream: torch.Tensor) -> torch.Tensor:
     """Sums (256, D) of the upstream's rows (B*T, D) by their byte; the same bits at every call."""
-    if not x.numel():
-        return upstream.new_zeros((256, upstream.shape[1]))
-    return choose.table_gradient(x.device)(x, upstream.contiguous())
+    values = torch.arange(256, dtype=torch.uint8, device=x.device)
+    chosen = upstream.new_empty((256, x.numel()))  # of zeros and ones, so that nothing is sorted
+    return torch.eq(values[:, None], x.flatten(), out=chosen) @ upstream
 
 
 def _keep_layer(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:

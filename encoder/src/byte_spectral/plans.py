@@ -16,7 +16,7 @@ else:
 Plan = dict[str, Any]
 Purpose = tuple[tuple[str, object], ...]
 # of a special case, by `choose.purpose`
-CONDITIONS = ("precision", "bytes", "rows", "whole", "size")
+CONDITIONS = ("precision", "bytes", "rows", "whole", "turned", "size")
 
 
 @functools.cache
@@ -37,13 +37,14 @@ def plan(kind: str, capability: int, purpose: Purpose = ()) -> Plan | None:
         return None
     found, named = dict(max(fitting, key=lambda e: int(e["from"]))), dict(purpose)
     for case in found.get("for", ()):
-        if all(case[k] == named.get(k) for k in CONDITIONS if k in case):
+        wanted = {k: v if isinstance(v, list) else [v] for k, v in case.items() if k in CONDITIONS}
+        if all(named.get(k) in values for k, values in wanted.items()):
             found |= case
     return found
 
 
 def size_of(count: int) -> int:
-    """0 to 4: how many programs a call of so many positions times bins has for the device."""
+    """0 to 6: how many programs a call of so many positions times bins has for the device."""
     return bisect.bisect(_data()["sizes"], count)
 
 

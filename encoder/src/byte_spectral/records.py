@@ -50,7 +50,6 @@ class Dense(Record):
         regular: on sm_90: see `hopper.frame_of`.
         ordered: on sm_90: columns in the order of accumulators, see `hopper.store_layout`.
         cache: on sm_90: how the caches keep stores.
-        splits: of a gradient: partial sums.
     """
 
     rows: int
@@ -72,7 +71,6 @@ class Dense(Record):
     regular: bool = False
     ordered: bool = False
     cache: str = ""
-    splits: int = 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,10 +82,11 @@ class Walk(Record):
         sign: 1 where e^{-iwW} is 1 for every bin (N divides W), 2 where it is real (N divides 2W),
             else 0.
         steps, rows: positions of a chunk; chunks of a segment; powers of two.
-        bins, padded: of a tile; K filled up to whole tiles.
+        bins, padded, lane: of a tile; K filled up to whole tiles; of a thread.
         turns: positions after which the sums are turned.
         byte_limbs: fp16 summands of a byte times a cosine.
         gain: factor of the bytes that come and leave.
+        ahead: there are registers for the table while the sums of the chunks are made.
     """
 
     tail: bool
@@ -96,6 +95,8 @@ class Walk(Record):
     rows: int
     bins: int
     padded: int
+    lane: int
     turns: int
     byte_limbs: int
     gain: float
+    ahead: bool = False

@@ -53,6 +53,12 @@ def _times(a, b):
 
 
 @gluon.jit
+def _turned(a, b, more_re, more_im):
+    """a b + more: two operations deep from a."""
+    return a[0] * b[0] + (more_re - a[1] * b[1]), a[1] * b[0] + (more_im + a[0] * b[1])
+
+
+@gluon.jit
 def _add(total, factor, a):
     """total + factor * a, the factor real."""
     return total[0] + factor * a[0], total[1] + factor * a[1]
@@ -117,8 +123,8 @@ def _put_moves(row, moves, first, end, S: gl.constexpr, flat: gl.constexpr):
 
 
 @gluon.jit
-def _block_sums(row, first, oldest, end, ramp, left, taps, S: gl.constexpr, mma: gl.constexpr,
-                flat: gl.constexpr, columns: gl.constexpr):  # fmt: skip
+def _block_sums(row, first, oldest, end, ramp, left, taps, sums, S: gl.constexpr,
+                mma: gl.constexpr, flat: gl.constexpr, columns: gl.constexpr):  # fmt: skip
     """re, im of each block's sums at w, w-d, w+d, w-d as columns 4k .. 4k + 3, a column a thread;
     phases from the block's end."""
     one: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
@@ -132,23 +138,23 @@ def _block_sums(row, first, oldest, end, ramp, left, taps, S: gl.constexpr, mma:
     b = u * ramp[1]
     high_a = a.to(gl.float16)
     high_b = b.to(gl.float16)
-    left.index(0).store(u.to(gl.float16))
-    left.index(1).store(high_a)
-    left.index(2).store(high_b)
+    left[0].store(u.to(gl.float16))
+    left[1].store(high_a)
+    left[2].store(high_b)
     if S.byte_limbs == 2:
-        left.index(3).store((a - high_a.to(gl.float32)).to(gl.float16))
-        left.index(4).store((b - high_b.to(gl.float32)).to(gl.float16))
+        left[3].store((a - high_a.to(gl.float32)).to(gl.float16))
+        left[4].store((b - high_b.to(gl.float32)).to(gl.float16))
     p = gl.zeros((ROWS, WIDTH), gl.float32, mma)
     c = gl.zeros((ROWS, WIDTH), gl.float32, mma)
     s = gl.zeros((ROWS, WIDTH), gl.float32, mma)
     for limb in gl.static_range(LIMBS):
         right = taps.index(limb).load(two)
-        p = mma_v2(left.index(0).load(one), right, p)
-        c = mma_v2(left.index(1).load(one), right, c)
-        s = mma_v2(left.index(2).load(one), right, s)
+        p = mma_v2(left[0].load(one), right, p)
+        c = mma_v2(left[1].load(one), right, c)
+        s = mma_v2(left[2].load(one), right, s)
         if S.byte_limbs == 2 and limb == 0:
-            c = mma_v2(left.index(3).load(one), right, c)
-            s = mma_v2(left.index(4).load(one), right, s)
+            c = mma_v2(left[3].load(one), right, c)
+            s = mma_v2(left[4].load(one), right, s)
     p_re, p_im = gl.split(p.reshape([S.rows, S.bins, 2]))
     c_re, c_im = gl.split(c.reshape([S.rows, S.bins, 2]))
     s_re, s_im = gl.split(s.reshape([S.rows, S.bins, 2]))
@@ -158,17 +164,22 @@ def _block_sums(row, first, oldest, end, ramp, left, taps, S: gl.constexpr, mma:
     less_im = c_im - s_re
     re = gl.join(gl.join(p_re, more_re), gl.join(less_re, less_re)).reshape([S.rows, 4 * S.bins])
     im = gl.join(gl.join(p_im, more_im), gl.join(less_im, less_im)).reshape([S.rows, 4 * S.bins])
+    sums[0].store(re)
+    sums[1].store(im)
     blocks: gl.constexpr = gl.SliceLayout(0, columns)
-    LOG: gl.constexpr = log2(S.rows)
-    re = rows_of(gl.convert_layout(re, columns), ROWS, 4 * S.bins, LOG, blocks)
-    return re, rows_of(gl.convert_layout(im, columns), ROWS, 4 * S.bins, LOG, blocks)
+    re = rows_of(sums[0].load(columns), S.rows, 4 * S.bins, log2(S.rows), blocks)
+    return re, rows_of(sums[1].load(columns), S.rows, 4 * S.bins, log2(S.rows), blocks)
 
 
 @gluon.jit
-def _unjoined(v, S: gl.constexpr, wide: gl.constexpr, main: gl.constexpr):
-    """(rows, 4 bins) by columns -> of P, C + iS, C - iS (rows, bins) as the walk holds them."""
-    four = gl.convert_layout(v.reshape([S.rows, S.bins, 2, 2]), wide)
-    first, second = gl.split(four)
+def _unjoined(found, sums, S: gl.constexpr, columns: gl.constexpr, wide: gl.constexpr,
+              main: gl.constexpr):  # fmt: skip
+    """Rows of 4 bins columns -> of P, C + iS, C - iS (rows, bins) as the walk holds them."""
+    plain: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [3, 2, 1, 0])
+    stacked = _stack(found, S.rows, 4 * S.bins, log2(S.rows))
+    sums.store(gl.convert_layout(stacked, columns))
+    four = sums._reinterpret(gl.float32, [S.rows, S.bins, 2, 2], plain)
+    first, second = gl.split(four.load(wide))
     p, more = gl.split(first)
     less, _ = gl.split(second)
     more = gl.convert_layout(more, main)
@@ -176,8 +187,8 @@ def _unjoined(v, S: gl.constexpr, wide: gl.constexpr, main: gl.constexpr):
 
 
 @gluon.jit
-def _starts(row, taps, left, z, away, ramp, first, end, S: gl.constexpr, mma: gl.constexpr,
-            flat: gl.constexpr, columns: gl.constexpr, wide: gl.constexpr,
+def _starts(row, taps, left, sums, z, away, ramp, first, end, S: gl.constexpr,
+            mma: gl.constexpr, flat: gl.constexpr, columns: gl.constexpr, wide: gl.constexpr,
             main: gl.constexpr):  # fmt: skip
     """P, C, S (pairs; rows, bins) of the windows that end just before each chunk.
 
@@ -185,7 +196,6 @@ def _starts(row, taps, left, z, away, ramp, first, end, S: gl.constexpr, mma: gl
     last bits. Where the window is at most ROWS whole blocks, blocks that leave are known by then.
     """
     ROWS: gl.constexpr = S.rows
-    WIDTH: gl.constexpr = 4 * S.bins
     LENGTH: gl.constexpr = S.rows * S.steps
     TILES: gl.constexpr = (S.W + LENGTH - 1) // LENGTH
     Q: gl.constexpr = S.W // S.steps
@@ -197,16 +207,16 @@ def _starts(row, taps, left, z, away, ramp, first, end, S: gl.constexpr, mma: gl
     if first > 0:
         for tile in range(TILES):
             olds_re, olds_im = _block_sums(row, first - (TILES - tile) * LENGTH, first - S.W, end,
-                                           ramp, left, taps, S, mma, flat, columns)  # fmt: skip
+                                           ramp, left, taps, sums, S, mma, flat,
+                                           columns)  # fmt: skip
             for c in gl.static_range(ROWS):
-                re, im = _times((re, im), z)
-                re += olds_re[c]
-                im += olds_im[c]
+                re, im = _turned((re, im), z, olds_re[c], olds_im[c])
     if not KNOWN:  # noqa: SIM102 - the one is known when compiling
         if (first > 0) | (LENGTH > S.W):
-            olds_re, olds_im = _block_sums(row, first - S.W, 0, end, ramp, left, taps, S, mma, flat,
-                                           columns)  # fmt: skip
-    news_re, news_im = _block_sums(row, first, 0, end, ramp, left, taps, S, mma, flat, columns)
+            olds_re, olds_im = _block_sums(row, first - S.W, 0, end, ramp, left, taps, sums, S,
+                                           mma, flat, columns)  # fmt: skip
+    news_re, news_im = _block_sums(row, first, 0, end, ramp, left, taps, sums, S, mma, flat,
+                                   columns)  # fmt: skip
     found_re = (re,)
     found_im = (im,)
     for c in gl.static_range(ROWS - 1):
@@ -216,13 +226,11 @@ def _starts(row, taps, left, z, away, ramp, first, end, S: gl.constexpr, mma: gl
             gone = (olds_re[c + (ROWS - Q if KNOWN else 0)],
                     olds_im[c + (ROWS - Q if KNOWN else 0)])  # fmt: skip
         gone_re, gone_im = _times(gone, away)
-        re, im = _times((re, im), z)
-        re = re + news_re[c] - gone_re
-        im = im + news_im[c] - gone_im
+        re, im = _turned((re, im), z, news_re[c] - gone_re, news_im[c] - gone_im)
         found_re += (re,)
         found_im += (im,)
-    p_re, more_re, less_re = _unjoined(_stack(found_re, ROWS, WIDTH, log2(ROWS)), S, wide, main)
-    p_im, more_im, less_im = _unjoined(_stack(found_im, ROWS, WIDTH, log2(ROWS)), S, wide, main)
+    p_re, more_re, less_re = _unjoined(found_re, sums[0], S, columns, wide, main)
+    p_im, more_im, less_im = _unjoined(found_im, sums[1], S, columns, wide, main)
     c = (0.5 * (more_re + less_re), 0.5 * (more_im + less_im))
     return (p_re, p_im), c, (0.5 * (more_im - less_im), 0.5 * (less_re - more_re))
 
@@ -256,6 +264,27 @@ def _copy(taps, buffers, S: gl.constexpr, copied: gl.constexpr):
     async_copy.commit_group()
 
 
+@gluon.jit
+def _allocate(COUNT: gl.constexpr, kind: gl.constexpr, ROWS: gl.constexpr, WIDTH: gl.constexpr,
+              layout: gl.constexpr):  # fmt: skip
+    """One buffer each: between stores to parts of one Triton puts a barrier."""
+    made = ()
+    for _ in gl.static_range(COUNT):
+        made += (gl.allocate_shared_memory(kind, [ROWS, WIDTH], layout),)
+    return made
+
+
+@gluon.jit
+def _turns(table, S: gl.constexpr):
+    """Re, im of e^{iwr}, r < turns, of e^{-iw turns} and, where bytes leave out of phase, of
+    e^{iw(r - W)}."""
+    PHASES: gl.constexpr = 4 * S.turns + 2 if S.sign == 0 else 2 * S.turns + 2
+    found = ()
+    for r in gl.static_range(PHASES):
+        found += (gl.expand_dims(gl.load(table + r * S.padded), 0),)
+    return found
+
+
 # a length of 1 is a number like others: as a constant Triton 3.6 cannot compile it
 @gluon.jit(do_not_specialize=["length", "R", "stride_x", "skip"])
 def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S: gl.constexpr):
@@ -273,17 +302,17 @@ def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S:
     BLOCKS: gl.constexpr = S.steps // S.turns
     LIMBS: gl.constexpr = S.limbs
     E: gl.constexpr = S.features
-    PHASES: gl.constexpr = 4 * S.turns + 2 if S.sign == 0 else 2 * S.turns + 2
     warps: gl.constexpr = gl.num_warps()
-    per: gl.constexpr = S.rows // warps
-    lane: gl.constexpr = S.bins // 32  # bins
-    main: gl.constexpr = gl.BlockedLayout([per, lane], [1, 32], [warps, 1], [1, 0])
-    wide: gl.constexpr = gl.BlockedLayout([per, lane, 2, 2], [1, 32, 1, 1], [warps, 1, 1, 1],
-                                          [3, 2, 1, 0])  # fmt: skip
+    lane: gl.constexpr = S.lane
+    lanes: gl.constexpr = [32 * S.lane // S.bins, S.bins // S.lane]
+    per: gl.constexpr = S.rows // (warps * lanes[0])
+    main: gl.constexpr = gl.BlockedLayout([per, lane], lanes, [warps, 1], [1, 0])
+    wide: gl.constexpr = gl.BlockedLayout([per, lane, 2, 2], [lanes[0], lanes[1], 1, 1],
+                                          [warps, 1, 1, 1], [3, 2, 1, 0])  # fmt: skip
     flat: gl.constexpr = gl.BlockedLayout([1, 2], [1, 32], [warps, 1], [1, 0])
     columns: gl.constexpr = gl.BlockedLayout([S.rows, 1], [1, 32], [1, warps], [1, 0])
     mma: gl.constexpr = gl.NVMMADistributedLayout([2, 0], [1, warps], [16, 8])
-    whole: gl.constexpr = gl.BlockedLayout([per, 2 * S.turns], [1, 32], [warps, 1], [1, 0])
+    whole: gl.constexpr = gl.BlockedLayout([per, 2 * S.turns], lanes, [warps, 1], [1, 0])
     plain: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
     operand: gl.constexpr = gl.NVMMASharedLayout.get_default_for([S.rows, S.steps], gl.float16)
     copied: gl.constexpr = gl.BlockedLayout(
@@ -292,7 +321,8 @@ def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S:
     exponentials: gl.constexpr = gl.NVMMASharedLayout.get_default_for([S.steps, 2 * S.bins],
                                                                       gl.float16)  # fmt: skip
     buffers = gl.allocate_shared_memory(gl.float16, [LIMBS, S.steps, 2 * S.bins], exponentials)
-    left = gl.allocate_shared_memory(gl.float16, [2 * S.byte_limbs + 1, S.rows, S.steps], operand)
+    left = _allocate(2 * S.byte_limbs + 1, gl.float16, S.rows, S.steps, operand)
+    sums = _allocate(2, gl.float32, S.rows, 4 * S.bins, plain)
     moves = gl.allocate_shared_memory(gl.float32, [BLOCKS, S.rows, 2 * S.turns], plain)
     if S.early == 1:
         gdc_launch_dependents()
@@ -302,6 +332,8 @@ def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S:
     z = (gl.load(turn + column), gl.load(turn + 4 * S.padded + column))
     away = (gl.load(turn + 8 * S.padded + column), gl.load(turn + 12 * S.padded + column))
     j = gl.arange(0, S.steps, layout=gl.SliceLayout(0, flat))
+    k = tile * S.bins + gl.arange(0, S.bins, layout=gl.SliceLayout(0, main))
+    turns = _turns(table + k, S) if S.ahead else ()
     ramps = (gl.expand_dims(gl.load(ramp + j), 0), gl.expand_dims(gl.load(ramp + S.steps + j), 0))
     if S.early > 0:  # constants were there before; only the bytes may be the last kernel's work
         gdc_wait()
@@ -317,12 +349,9 @@ def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S:
     _put_moves(row, flat_moves, at, end, S, flat)
     async_copy.wait_group(0)
     thread_barrier()
-    p, c, s = _starts(row, buffers, left, z, away, ramps, at, end, S, mma, flat, columns, wide,
-                      main)  # fmt: skip
-    k = tile * S.bins + gl.arange(0, S.bins, layout=gl.SliceLayout(0, main))
-    turns = ()
-    for r in gl.static_range(PHASES):
-        turns += (gl.expand_dims(gl.load(table + r * S.padded + k), 0),)
+    p, c, s = _starts(row, buffers, left, sums, z, away, ramps, at, end, S, mma, flat, columns,
+                      wide, main)  # fmt: skip
+    turns = turns if S.ahead else _turns(table + k, S)
     chunk = gl.arange(0, S.rows, layout=gl.SliceLayout(1, main))
     t = gl.expand_dims(first + chunk * S.steps, 1)
     good = gl.expand_dims(k < S.K, 0)

@@ -187,12 +187,7 @@ def test_bytes_of_python() -> None:
 
 def test_importing_the_package_imports_no_torch() -> None:
     program = (
-        "import sys, byte_spectral as s; dir(s);"
-        "assert not {'torch', 'triton'} & set(sys.modules);"
-        "sys.modules['torch'] = None\n"
-        "try: s.byte_spectral\n"
-        "except ModuleNotFoundError as e: print(e)"
+        "import sys, byte_spectral as s; dir(s);assert not {'torch', 'triton'} & set(sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                          check=True, timeout=120, env={"PYTHONPATH": ":".join(sys.path)})  # fmt: skip
-    assert "byte_spectral needs torch, and this Python has none" in done.stdout
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120,
+                   env={"PYTHONPATH": ":".join(sys.path)})  # fmt: skip

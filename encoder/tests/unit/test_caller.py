@@ -39,7 +39,7 @@ class KernelThatOnlyTakesNotes:
 @pytest.fixture
 def device_0(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch._C, "_cuda_getDevice", lambda: 0, raising=False)
-    monkeypatch.setattr(caller, "raw_stream", lambda index: 5)
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda index: 5, raising=False)
 
 
 def test_a_second_launch_is_direct(device_0: None, monkeypatch: pytest.MonkeyPatch) -> None:

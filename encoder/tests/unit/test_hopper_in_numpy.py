@@ -11,7 +11,14 @@ pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon he
 
 from watched_kernels import gpu
 
-from byte_spectral import byte_spectral, byte_spectral_linear, launch_gluon, plans, reference
+from byte_spectral import (
+    byte_spectral,
+    byte_spectral_linear,
+    fallback,
+    launch_gluon,
+    plans,
+    reference,
+)
 from byte_spectral.launch_gluon import Walking
 from byte_spectral.spec import make_spec
 from byte_spectral.taps import dft_taps
@@ -111,6 +118,8 @@ def test_a_matrix_may_be_part_of_another(D: int, K: int, first: int, kind: torch
     [
         ({"W": 512}, {"T": 1300, "turns": 16}, 1e-6),  # N divides W
         ({"W": 192}, {"T": 1100}, 1e-6),  # every other bin turns what leaves by -1
+        ({"W": 96}, {"T": 300}, 1e-6),  # one and a half chunks
+        ({"W": 256}, {"T": 1030, "turns": 4, "lane": 4, "ahead": False}, 1e-6),
         ({"W": 509, "parts": "logmag"}, {"T": 700}, 1e-5),  # no whole number of blocks
         ({"W": 1100, "K": 33}, {"T": 1300, "be": 32, "warps": 4}, 1e-6),  # longer than a segment
         ({"W": 70, "N": 77, "causal": False}, {"T": 300, "steps": 32}, 1e-6),
@@ -131,6 +140,27 @@ def test_walk(o: dict[str, Any], given: dict[str, Any], bound: float) -> None:
         found = Walking(spec, torch.float32, CPU, plan, window)(x, None, lengths, skip)
     wanted = reference(x, lengths=lengths, **o)[:, skip:]
     assert apart(found, wanted) < bound
+
+
+@pytest.mark.parametrize("parts", ["mag", "logmag", "power"])
+@pytest.mark.parametrize(
+    "o",
+    [{"T": 256}, {"T": 101, "K": 40}, {"T": 200, "W": 40, "causal": False},
+     {"T": 130, "lengths": [101, 130, 5]}],
+    ids=str,
+)  # fmt: skip
+def test_gradient(parts: str, o: dict[str, Any]) -> None:
+    T, K, W = o["T"], o.get("K", 64), o.get("W", 64)
+    spec, x = make_spec(W, K, None, parts, o.get("causal", True)), random_bytes(3, T)
+    ends = torch.tensor(o["lengths"], dtype=torch.int32) if "lengths" in o else None
+    upstream, taps = torch.randn(3, T, K), dft_taps(spec).requires_grad_()
+    out = fallback.encode(x, spec, taps, torch.float64, ends)
+    (wanted,) = torch.autograd.grad(out, taps, upstream.double())
+    plan = plans.sure("hopper_gradient", 90) | {"splits": 3}
+    with gpu(90):
+        form = launch_gluon.Gradient(spec, CPU, plan)
+        found = form.gradient(x, taps.detach().float(), upstream, ends)
+    assert apart(found, wanted) < 3e-5
 
 
 def test_walk_sees_no_later_byte() -> None:

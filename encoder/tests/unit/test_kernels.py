@@ -171,19 +171,19 @@ def test_rounding_the_taps_is_bounded_for_all_bytes(parts: str) -> None:
 
 
 @pytest.mark.parametrize("parts", ["mag", "logmag", "power", "reim"])
-def test_the_gradient_of_taps(parts: str) -> None:
-    x, W, K = rows(2, 21), 20, 9
-    ends = torch.tensor([21, 6], dtype=torch.int32)
-    spec = make_spec(W, K, None, parts, True)
-    plan = {"limbs": 0, "bm": 16, "be": 16, "bk": 32, "warps": 1, "splits": 2, "stages": 1}
-    upstream = torch.randn(2, 21, spec.features)
-    taps = dft_taps(spec).requires_grad_()
-    out = fallback.encode(x, spec, taps, torch.float64, ends)
-    (wanted,) = torch.autograd.grad(out, taps, upstream.double())
-    form = launch.Gradient(spec, CPU, plan)
-    found = form.gradient(x, taps.detach().float(), upstream, ends)
+@pytest.mark.parametrize("block", [1, 1 << 26])
+def test_the_gradient_of_taps(parts: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fallback, "BLOCK", block)
+    x, o = rows(2, 21), {"parts": parts, "lengths": torch.tensor([21, 6])}
+    taps = dft_taps(make_spec(20, 9, None, parts, True)).requires_grad_()
+    upstream = torch.randn(2, 21, 18 if parts == "reim" else 9)
+    wanted = byte_spectral_taps(x, taps, dtype=torch.float64, backend="torch", **o)
+    given = taps.detach().float().requires_grad_()
+    out = byte_spectral_taps(x, given, backend="triton", **o)
+    (found,) = torch.autograd.grad(out, given, upstream, retain_graph=True)
+    (wanted,) = torch.autograd.grad(wanted, taps, upstream.double())
     assert error(found, wanted) < 1e-5
-    assert torch.equal(found, form.gradient(x, taps.detach().float(), upstream, ends))
+    assert torch.equal(found, torch.autograd.grad(out, given, upstream)[0])
 
 
 @pytest.mark.parametrize("parts", ["mag", "logmag", "power", "reim"])
@@ -196,18 +196,13 @@ def test_the_gradient_behind_a_spectrum(parts: str) -> None:
     assert torch.allclose(before_select(spectrum, upstream, parts), wanted)
 
 
-@pytest.mark.parametrize("W", [20, 40])  # 40: longer than a block, so by way of the spectrum
-def test_gradients_through_the_public_functions(W: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = {"limbs": 0, "bm": 16, "be": 16, "bk": 32, "warps": 1, "splits": 2, "stages": 1}
-    monkeypatch.setattr(plans, "sure", lambda kind, *_: small if kind == "gradient" else SMALL)
-    choose.forget()
-    x, o = rows(1, 18), {"W": W, "K": 6}
-    window = torch.rand(W, requires_grad=True)
+def test_the_gradient_of_a_window() -> None:
+    x, o = rows(1, 18), {"W": 20, "K": 6}
+    window = torch.rand(20, requires_grad=True)
     (found,) = torch.autograd.grad(
         byte_spectral(x, window=window, backend="triton", **o).square().sum(), window
     )
     (wanted,) = torch.autograd.grad(reference(x, window=window, **o).square().sum(), window)
-    choose.forget()
     assert error(found, wanted.double()) < 1e-5
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -24,8 +23,10 @@ from triton.runtime import interpreter
 from byte_spectral import (
     choose,
     hopper,
+    hopper_gradient,
     hopper_linear,
     launch,
+    launch_gluon,
     plans,
     walk,
 )
@@ -33,6 +34,7 @@ from byte_spectral.caller import Caller, Launch
 
 MODULES = {
     "encode": (hopper,),
+    "gradient": (hopper_gradient, hopper),
     "project": (hopper_linear, hopper),
     "walk": (walk, hopper),
 }
@@ -181,14 +183,12 @@ def gpu(capability: int, processors: int = 2) -> Iterator[None]:
 
     def for_gluon(kind: str, device: object, what: plans.Purpose = ()) -> Any:
         plan = plans.plan(kind, capability, what)
-        return (choose.of_gluon(), plan) if plan is not None else (None, None)
+        return (launch_gluon, plan) if plan is not None else (None, None)
 
-    nothing = SimpleNamespace(gdc_wait=lambda: None, gdc_launch_dependents=lambda: None)
     choose.forget()
     with mock.patch.multiple(choose, capability=lambda _: capability, for_gluon=for_gluon,
                              use_triton=lambda *_: True, INTERPRETED=False), \
             mock.patch.object(launch.Form, "__init__", with_processors), \
-            mock.patch.object(Caller, "__call__", _called), \
-            mock.patch.object(tl.extra, "cuda", nothing):  # fmt: skip
+            mock.patch.object(Caller, "__call__", _called):  # fmt: skip
         yield
     choose.forget()

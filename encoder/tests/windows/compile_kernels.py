@@ -12,7 +12,7 @@ import time
 import triton
 from triton.backends.compiler import GPUTarget
 
-from byte_spectral import backward, kernels, plans, records
+from byte_spectral import kernels, plans, records
 
 TYPES = {
     "x": "*u8", "out": "*fp32", "weight": "*fp16", "bias": "*fp16", "upstream": "*fp32",
@@ -47,7 +47,7 @@ def compiled(function, arch, warps, constants, **types):
 
 
 def dense(p, limbs, **more):
-    names = ("bm", "be", "warps", "stages", "cache", "splits")
+    names = ("bm", "be", "warps", "stages", "cache")
     given = {name: p[name] for name in names if name in p}
     given |= {"bk": min(WINDOW, p.get("bk", WINDOW)), "early": bool(p.get("pdl"))}
     given |= {"W": WINDOW, "K": BINS, "parts": "mag", "rows": WINDOW, "even": True} | more
@@ -69,7 +69,7 @@ def record(p, W):
     steps = p["steps"]
     return records.Walk(
         W=W, K=BINS, parts="mag", shift=0, tail=True, sign=0, steps=steps, rows=p["chunks"],
-        bins=p["be"], padded=BINS, turns=p["turns"], limbs=p["limbs"],
+        bins=p["be"], lane=p.get("lane", p["be"] // 32), padded=BINS, turns=p["turns"], limbs=p["limbs"],
         byte_limbs=p["byte_limbs"], scale=13, gain=0.02, lengths=False, even=False,
         early=p.get("pdl", 0),
     )  # fmt: skip
@@ -90,14 +90,6 @@ def linear(arch):
     return compiled(kernels.project, arch, p["warps"], constants, taps=taps(limbs), out="*fp16")
 
 
-def gradient(arch):
-    p = plans.sure("gradient", arch)
-    limbs = p.get("limbs", 2)
-    rows = max(WINDOW, p["bk"])
-    constants = dense(p, limbs, **{} if rows == p["bk"] else {"parts": "reim", "rows": rows})
-    return compiled(backward.gradient, arch, p["warps"], constants, taps=taps(limbs))
-
-
 def hopper(arch):
     from byte_spectral import hopper
 
@@ -106,6 +98,15 @@ def hopper(arch):
     return compiled(
         hopper.encode, arch, p["warps"], constants, taps=describe(2 * WINDOW, 2 * p["be"])
     )
+
+
+def hopper_gradient(arch):
+    from byte_spectral import hopper_gradient
+
+    p = plans.sure("hopper_gradient", arch)
+    constants = dense(p, 2, regular=True, even_rows=True, chunks=1)
+    return compiled(hopper_gradient.gradient, arch, p["warps"], constants,
+                    taps=describe(2 * WINDOW, 2 * p["be"]))  # fmt: skip
 
 
 def hopper_linear(arch):
@@ -133,8 +134,8 @@ def barriers(ptx):
 
 
 PRODUCTS = ("mma.sync", "wgmma.mma_async", "tcgen05.mma")  # of tensor cores
-PORTABLE = {"dot": dot, "linear": linear, "gradient": gradient}
-SM_90 = {"hopper": hopper, "hopper_linear": hopper_linear}  # fmt: skip
+PORTABLE = {"dot": dot, "linear": linear}
+SM_90 = {"hopper": hopper, "hopper_gradient": hopper_gradient, "hopper_linear": hopper_linear}
 
 
 def main():
