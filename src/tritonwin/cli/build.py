@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,11 +19,6 @@ from tritonwin.cli.options import (
     target_options,
 )
 from tritonwin.errors import Exit
-
-if TYPE_CHECKING:
-    from tritonwin.build.plan import BuildPlan
-    from tritonwin.build.source import BuildContext
-    from tritonwin.output.building import BuildStatus
 
 _PATH = click.Path(path_type=Path)
 _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
@@ -54,27 +48,6 @@ def _ref(context: click.Context, option: click.Parameter, value: str | None) -> 
     return value
 
 
-# What decides otherwise than the plan would; the names are those of `Order`.
-_ORDER_OPTIONS = (
-    click.option("--version", callback=_version, metavar="V", help="Build this version."),
-    click.option("--source", metavar="DIR|FILE|URL", help="Build this source."),
-    click.option("--ref", callback=_ref, metavar="REF", help="Build this tag, branch or commit."),
-    click.option("--arch", "archs", multiple=True, metavar="CC", help="Compile for this GPU: 8.9."),
-    click.option("--cuda", metavar="DIR|V", help="This CUDA toolkit; or: assembled."),
-    click.option("--msvc", metavar="V", help="This MSVC toolset: 14.44."),
-    click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Compilers at once."),
-    click.option("--nvcc-flag", "nvcc_flags", multiple=True, help="Pass this on to nvcc."),
-    click.option("--root", type=_PATH, metavar="DIR", help="Where build folders are made."),
-    click.option("--anyway", is_flag=True, help="Build although a wheel exists."),
-    click.option("--offline", is_flag=True, help="Fetch nothing."),
-)
-
-
-def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of an order."""
-    return reduce(lambda added, option: option(added), reversed(_ORDER_OPTIONS), command)
-
-
 @click.command("build")
 @click.argument("recipe")
 @target_options
@@ -87,7 +60,18 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--resume", is_flag=True, help="Go on with the build that was interrupted.")
 @click.option("--yes", is_flag=True, help="Build without asking.")
 @click.option("--all", "everything", is_flag=True, help="Show the reason of every choice.")
-@order_options
+# what decides otherwise than the plan would; the names are those of `Order`
+@click.option("--version", callback=_version, metavar="V", help="Build this version.")
+@click.option("--source", metavar="DIR|FILE|URL", help="Build this source.")
+@click.option("--ref", callback=_ref, metavar="REF", help="Build this tag, branch or commit.")
+@click.option("--arch", "archs", multiple=True, metavar="CC", help="Compile for this GPU: 8.9.")
+@click.option("--cuda", metavar="DIR|V", help="This CUDA toolkit; or: assembled.")
+@click.option("--msvc", metavar="V", help="This MSVC toolset: 14.44.")
+@click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Compilers at once.")
+@click.option("--nvcc-flag", "nvcc_flags", multiple=True, help="Pass this on to nvcc.")
+@click.option("--root", type=_PATH, metavar="DIR", help="Where build folders are made.")
+@click.option("--anyway", is_flag=True, help="Build although a wheel exists.")
+@click.option("--offline", is_flag=True, help="Fetch nothing.")
 @json_option
 def command(
     *,
@@ -118,7 +102,7 @@ def command(
       tritonwin build cuda-extension --source D:\\my_kernels --yes
       tritonwin build flash-attn --resume
     """
-    refuse_together("snapshot", "python", "app", "as_script", "prepare", "resume")
+    refuse_together("snapshot", "python", "app", "as_script", "resume")
     only_plan = only_plan or snapshot is not None
     need_no_question(for_programs=as_json, settled=yes or only_plan, ways="--yes or --plan")
     from tritonwin.build import archs, runner
@@ -147,28 +131,14 @@ def command(
     if not as_json:
         terminal.show(*building.of_build_plan(plan), everything=everything)
     possible = plan.possible or resume
-    if only_plan or not possible or not (yes or terminal.agreed("Build it?")):
-        if as_json:
-            status: BuildStatus = "planned" if possible else "refused"
-            documents.print_document(building.BuildReport(status=status, plan=plan))
-        return Exit.DONE if only_plan and possible else Exit.PROBLEMS
-    return _carry_out(plan, context, resume=resume, as_json=as_json)
-
-
-def _carry_out(plan: BuildPlan, context: BuildContext, *, resume: bool, as_json: bool) -> int:
-    from tritonwin.build import runner
-    from tritonwin.output import building, documents
-    from tritonwin.output.terminal import Meter, show
-
-    if as_json:
-        outcome = runner.make(plan, context, resume=resume)
-        status: BuildStatus = "failed" if outcome.wheel is None else "unproven"
-        if outcome.proven:
-            status = "built"
-        documents.print_document(building.BuildReport(status=status, plan=plan, outcome=outcome))
-    else:
-        with Meter() as meter:
-            on_event = partial(building.follow, meter)
+    outcome = None
+    if possible and not only_plan and (yes or terminal.agreed("Build it?")):
+        with terminal.Meter() as meter:
+            on_event = (lambda _: None) if as_json else partial(building.follow, meter)
             outcome = runner.make(plan, replace(context, on_event=on_event), resume=resume)
-        show(*building.of_outcome(outcome))
-    return Exit.DONE if outcome.proven else Exit.PROBLEMS
+    if as_json:
+        documents.print_document(building.report(plan, outcome, possible=possible))
+    elif outcome:
+        terminal.show(*building.of_outcome(outcome))
+    done = outcome.proven if outcome else only_plan and possible
+    return Exit.DONE if done else Exit.PROBLEMS

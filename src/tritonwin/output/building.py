@@ -19,7 +19,6 @@ from tritonwin.output.view import section
 BuildStatus = Literal[
     "planned",
     "refused",
-    "declined",
     "failed",
     "built",  # and proven as far as this machine can
     "unproven",  # there is a wheel, and something that was tried with it failed
@@ -34,6 +33,13 @@ class BuildReport(Document):
     status: BuildStatus
     plan: BuildPlan
     outcome: BuildOutcome | None = None
+
+
+def report(plan: BuildPlan, outcome: BuildOutcome | None, *, possible: bool) -> BuildReport:
+    status: BuildStatus = "planned" if possible else "refused"
+    if outcome:
+        status = "failed" if not outcome.wheel else "built" if outcome.proven else "unproven"
+    return BuildReport(status=status, plan=plan, outcome=outcome)
 
 
 _STATES: dict[str, tuple[str, Tone]] = {"passed": ("ok", "good"), "failed": ("FAILED", "bad")}
