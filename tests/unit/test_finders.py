@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from pe_version import versioned
 from trees import plant, write
 
 from tritonwin.facts.dlls.loading import read_runtime_dlls
+from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.packages import read_shadows
 from tritonwin.facts.records import Interpreter, PthFile
 from tritonwin.facts.toolchain.compilers import find_compilers
@@ -31,6 +32,7 @@ TABLE = toml.loads((CORPUS / "finders.toml").read_text("utf-8"))
 FINDERS: dict[str, Callable[[Interpreter | None, Host], Sequence[Any]]] = {
     "compilers": find_compilers,
     "cuda": find_cuda_toolkits,
+    "interpreters": lambda _, host: find_interpreters(host),
     "msvc": lambda _, host: find_msvc(host),
     "rocm": find_rocm,
     "runtime": read_runtime_dlls,
@@ -61,6 +63,19 @@ def files_of(kind: str, version: str = "") -> Sequence[str]:
     return found
 
 
+def python(version: str, machine: str = "") -> dict[str, str | bytes]:
+    """A Windows Python: the program, and DLLs with its version."""
+    dll = f"python{''.join(version.split('.')[:2])}.dll"
+    made = versioned(pe_file(), "3.0.0.0", version)
+    program = pe_file(dll, machine=0xAA64 if machine == "ARM64" else 0x8664)
+    return {"python.exe": program, dll: made, "python3.dll": made}
+
+
+def venv(home: str, lines: str = "") -> dict[str, str | bytes]:
+    config = f"home = {home}\nversion = 3.11.4\n{lines}"
+    return {"pyvenv.cfg": config, "Scripts/python.exe": pe_file("KERNEL32.dll")}
+
+
 def filled(tmp: Path, value: Any) -> Any:
     """The value with its folders: `{tmp}/a` as this system writes it."""
     if isinstance(value, Mapping):
@@ -74,6 +89,10 @@ def filled(tmp: Path, value: Any) -> Any:
 
 def laid_out(tmp: Path, scene: Mapping[str, Any]) -> tuple[Interpreter, Host]:
     for place, kind, *more in scene.get("sets", ()):
+        if kind in ("python", "venv"):
+            made = python if kind == "python" else venv
+            write(tmp / place, made(*filled(tmp, more)))
+            continue
         version, without = [*more, "", ""][:2]
         files = (f for f in files_of(kind, version) if not without or not f.endswith(without))
         plant(tmp / place, *files)
@@ -91,7 +110,9 @@ def laid_out(tmp: Path, scene: Mapping[str, Any]) -> tuple[Interpreter, Host]:
         for key, values in scene.get("registry", {}).items()
     }
     app = tmp / scene["app"] if "app" in scene else None
-    host = replace(host, registry=MemoryRegistry(registry), cwd=tmp / "cwd", app=app)
+    cwd = tmp / scene.get("cwd", "cwd")
+    cwd.mkdir(parents=True, exist_ok=True)
+    host = replace(host, registry=MemoryRegistry(registry), cwd=cwd, app=app)
     fields = filled(tmp, scene.get("target", {}))
     if "pth" in fields:
         fields["pth"] = PthFile(**fields["pth"])
@@ -110,8 +131,17 @@ def test_what_is_found(tmp_path: Path, finder: str, scene: Mapping[str, Any]) ->
     for record, row in zip(found, wanted, strict=True):
         expected = {**filled(tmp_path, row), **dict.fromkeys(row.get("none", ()))}
         expected.pop("none", None)
-        assert {name: getattr(record, name) for name in expected} == expected
+        assert fields_of(record, expected) == expected
     assert sum(getattr(record, "chosen", False) for record in found) <= 1
+
+
+def fields_of(record: Any, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Those fields of a record, and of the records in it."""
+    found = {name: getattr(record, name) for name in wanted}
+    return {
+        name: fields_of(value, wanted[name]) if is_dataclass(value) else value
+        for name, value in found.items()
+    }
 
 
 @pytest.mark.parametrize("finder", ["compilers", "cuda", "rocm"])
