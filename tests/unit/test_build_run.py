@@ -241,18 +241,6 @@ def test_finished_is_what_is_noted_and_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "whole"),
-    [(b"\x7fELF", True), (b"\0\0\xff\xff", True), (b"", False), (bytes(5000), False)],
-    ids=["ELF", "big COFF", "empty", "zeros"],
-)
-def test_objects_that_the_disk_lost(tmp_path: Path, content: bytes, whole: bool) -> None:
-    path = tmp_path / "a.obj"
-    path.write_bytes(content)
-    assert attempt.remove_damaged([path]) == (() if whole else (path,))
-    assert path.exists() is whole
-
-
-@pytest.mark.parametrize(
     ("lines", "jobs", "seconds", "left"),
     [
         ([], 4, 10, None),

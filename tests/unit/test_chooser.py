@@ -106,10 +106,7 @@ def test_unhashed_when_allowed_and_what_pip_ignores() -> None:
         (WheelContent(requires=()), ""),
         (WheelContent(), "looked into after the download"),
         (WheelContent(requires=(), modules=(CompiledModule(file="a.pyd", whole=True),)), ""),
-        (
-            WheelContent(requires=(), modules=(CompiledModule(file="a.pyd"),)),
-            "GPU code is known after the download",
-        ),
+        (WheelContent(requires=(), modules=(CompiledModule(file="a.pyd"),)), ""),
     ],
 )
 def test_what_is_known_after_the_download_is_said(content: WheelContent, note: str) -> None:

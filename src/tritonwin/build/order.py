@@ -64,7 +64,6 @@ class Order:
 class Checkout:
     """A source folder of the user's."""
 
-    path: Path
     version: str | None
     subfolder: str
     pins: triton.TritonPins | None = None
@@ -243,7 +242,6 @@ def read_checkout(folder: Path, recipe: Recipe, *, windows: bool) -> Checkout | 
         return None
     is_triton = is_folder(folder / "cmake") and is_file(folder / "cmake" / "json-version.txt")
     return Checkout(
-        path=folder,
         version=_version(folder, folder / places[0], recipe),
         subfolder=places[0],
         pins=triton.read_pins(folder / "cmake", windows=windows) if is_triton else None,

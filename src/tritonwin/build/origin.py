@@ -146,7 +146,7 @@ def _named(request: Request, named: str) -> SourceOrigin:
         )
     if checkout is not None:
         version = order.version or checkout.version or "0"
-        known, where = recipe.release(version), str(checkout.path.absolute())
+        known, where = recipe.release(version), str(file.absolute())
         source = _source(recipe, "folder", where, subfolder=checkout.subfolder)
         why = f"asked for, version {version}"
         return SourceOrigin(version=version, source=source, release=known, why=why)

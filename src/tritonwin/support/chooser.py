@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from tritonwin.facts.records import Facts
-from tritonwin.support import fitting, matrix, packages, wheels
+from tritonwin.support import fitting, matrix, packages, versions, wheels
 from tritonwin.support.addresses import without_secrets
 from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
@@ -69,7 +69,6 @@ def choose(
     allow_unhashed: bool = False,
     passed: Mapping[Build, str] = MappingProxyType({}),
     notes: Sequence[str] = (),
-    unread: bool = False,
 ) -> Chosen:
     """Take the best of the wheels that fit.
 
@@ -79,7 +78,7 @@ def choose(
             is taken.
         allow_unhashed: take a wheel from the network for which no hash is known.
         passed: builds of torch that are not taken, with the reason.
-        notes, unread: of the collection of the candidates.
+        notes: of the collection of the candidates.
     """
     rejected: list[Rejection] = []
 
@@ -124,7 +123,6 @@ def choose(
         source=taken.source if taken else None,
         sha256=taken.sha256 if taken else None,
         size=taken.size if taken else None,
-        unread=unread,
         rejected=tuple(rejected),
         notes=(
             *notes,
@@ -200,8 +198,6 @@ def _notes(link: WheelLink, content: WheelContent, needs: Needs) -> Iterator[str
         yield _UNHASHED
     if not link.local and content.requires is None:
         yield "it is looked into after the download: its server sent no parts of it in time"
-    elif not all(module.whole for module in content.modules):
-        yield "a module is larger than what is read: all its GPU code is known after the download"
     package = link.name.distribution
     if package == "torch" and needs.chip and link.built_for.rocm:
         yield f"for {needs.chip.name}, with ROCm {link.built_for.rocm}; never tried on a card here"
@@ -315,7 +311,7 @@ class SetChooser:
                 "exists yet: wait for it, or take an older torch "
                 f"(tritonwin install torch {FORK})"
             )
-        return choose(
+        found = choose(
             request,
             listing.links,
             needs,
@@ -323,8 +319,14 @@ class SetChooser:
             allow_unhashed=self.allow_unhashed,
             passed=passed,
             notes=notes,
-            unread=listing.unread,
         )
+        places = sources.public.places if sources.public else ()
+        trust = next((p.trust for p in places if p.name == found.choice.source), None)
+        have, mine = self.facts.distribution(package), found.link and found.link.name.version
+        # by value: a wheel says cxx11abiTRUE, its normalised name cxx11abitrue
+        same = have is not None and mine is not None and versions.parse(have.version) == mine
+        choice = replace(found.choice, installed=same, trust=trust, unread=listing.unread)
+        return replace(found, choice=choice)
 
     def content_of(self, link: WheelLink) -> WheelContent:
         """The content of a wheel, from a former run where its hash is known.

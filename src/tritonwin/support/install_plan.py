@@ -16,7 +16,7 @@ from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import addresses, matrix, packages
 from tritonwin.support.addresses import is_url
-from tritonwin.support.chooser import Chosen, SetChooser
+from tritonwin.support.chooser import SetChooser
 from tritonwin.support.fitting import Needs, for_chip, needs_of
 from tritonwin.support.links import WheelLink
 from tritonwin.support.lists import public_lists, token_of
@@ -30,7 +30,6 @@ from tritonwin.support.pip import (
     dry_run,
 )
 from tritonwin.support.sources import Sources
-from tritonwin.support.versions import parse as parse_version
 from tritonwin.support.wheel_choice import FileSource, WheelChoice
 from tritonwin.support.wheel_files import content_of, obtain
 from tritonwin.support.wheels import WheelNameError, read
@@ -141,7 +140,7 @@ def plan(
     notes: tuple[str, ...] = ()
     while True:
         together = chooser.choose(requests)
-        chosen = [_marked(item, facts, sources) for item in together.chosen]
+        chosen = together.chosen
         new = [c.link for c in chosen if c.link and (reinstall or not c.choice.installed)]
         downloads = resolve(facts, new, pip, chooser) if new and together.complete else ()
         # pip alone would take the torch of the default index, which is the CPU build on Windows
@@ -159,17 +158,6 @@ def plan(
         downloads=downloads,
         notes=(*notes, *together.notes),
     )
-
-
-def _marked(item: Chosen, facts: Facts, sources: Sources) -> Chosen:
-    """The choice with what the target and the public lists say of it."""
-    have = facts.distribution(item.choice.package)
-    places = sources.public.places if sources.public else ()
-    trust = next((p.trust for p in places if p.name == item.choice.source), None)
-    # by value: a wheel says cxx11abiTRUE, its normalised name cxx11abitrue
-    mine = item.link.name.version if item.link else None
-    installed = have is not None and mine is not None and parse_version(have.version) == mine
-    return replace(item, choice=replace(item.choice, installed=installed, trust=trust))
 
 
 def parse_request(text: str) -> Requirement:
