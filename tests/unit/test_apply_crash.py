@@ -30,7 +30,6 @@ from tritonwin.remedies.plan import (
     FileSource,
     InstallWheels,
     Plan,
-    RemoveDistribution,
     RenameShadow,
     UnsetVariable,
 )
@@ -137,6 +136,7 @@ def _plan(root: Path, environment: TargetEnvironment) -> Plan:
         for file in files
     )
 
+    gone = tuple(str(site / f"{name}-1.0.dist-info") for name in ("alpha", "gamma"))
     headers = FileSource(name="headers", version="3.12.9", location=str(root / "full"))
     return Plan(
         target=str(environment.python),
@@ -147,12 +147,7 @@ def _plan(root: Path, environment: TargetEnvironment) -> Plan:
                 new=str(root / "work/triton-renamed.py"),
                 what="rename",
             ),
-            RemoveDistribution(
-                distribution="gamma", removes=(str(site / "gamma-1.0.dist-info"),), what="remove"
-            ),
-            InstallWheels(
-                sources=wheels, removes=(str(site / "alpha-1.0.dist-info"),), what="install"
-            ),
+            InstallWheels(sources=wheels, removes=gone, what="install"),
             EnableSite(path=str(root / "env/python._pth"), what="site"),
             CopyHeaders(folder=str(root / "env"), sources=(headers,), what="headers"),
             ClearCache(path=str(root / "cache"), removes=(str(root / "cache/ab"),), what="clear"),

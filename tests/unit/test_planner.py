@@ -87,12 +87,12 @@ def test_the_patch_waits_for_the_triton_that_the_same_plan_installs(
 
 
 def test_half_a_repair_is_none(all_wheels: list[Path]) -> None:
-    remove = Action(name="remove-distribution", arguments={"distribution": "triton"})
+    unset = Action(name="unset-variable", arguments={"variable": "CC"})
     install = Action(name="install-distribution", arguments={"requirement": "triton-windows<1"})
     facts = healthy.changed(
         distributions=(*healthy.HEALTHY.distributions, healthy.dist("triton", "3.5.1"))
     )
-    asked = [problem("triton-and-fork-both-installed", remove, install)]
+    asked = [problem("triton-and-fork-both-installed", unset, install)]
     plan = make_plan(asked, means(facts, all_wheels))
     assert plan.changes == ()
     assert "no wheel fits" in plan.unsolved[0].reason
@@ -111,7 +111,6 @@ def test_what_comes_first_comes_first(all_wheels: list[Path]) -> None:
         problem("long-paths-off", Action(name="enable-long-paths")),
         problem(
             "triton-and-fork-both-installed",
-            Action(name="remove-distribution", arguments={"distribution": "triton"}),
             Action(name="install-distribution", arguments={"requirement": "triton-windows<3.6"}),
         ),
         problem("cc-variable-wrong", Action(name="unset-variable", arguments={"variable": "CC"})),
@@ -121,11 +120,10 @@ def test_what_comes_first_comes_first(all_wheels: list[Path]) -> None:
         "unset-variable",
         "set-variable",
         "set-variable",
-        "remove-distribution",
         "install-distribution",
         "enable-site",
     ]
-    install = plan.changes[4]
+    install = plan.changes[3]
     assert [(s.name, s.version) for s in install.sources] == [("triton-windows", "3.5.1.post21")]
     assert "instead of 3.5.1.post24, triton 3.5.1" in install.what
     assert from_json(Plan, to_json(plan)) == plan

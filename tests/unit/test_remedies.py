@@ -716,9 +716,8 @@ def test_a_record_that_leads_elsewhere_is_refused_in_the_plan(tmp_path: Path, en
         record.write(f"{entry},,\n")
     a = replace(healthy.dist("a", "1.0"), location=str(info))
     target = replace(healthy.TARGET, prefix=str(tmp_path / "env"))
-    facts = healthy.changed(distributions=(a,), target=target)
     with pytest.raises(CannotRemedyError, match="no file of a package") as refused:
-        plan("remove-distribution", {"distribution": "a"}, means(facts, tmp_path))
+        distributions.removable([a], target)
     assert Path(entry).name in str(refused.value)
     assert "by hand" in refused.value.help
 
@@ -735,13 +734,10 @@ def test_a_record_that_names_a_folder_takes_no_folder_along(tmp_path: Path) -> N
 
 def test_what_is_gone_since_the_plan_is_named(tmp_path: Path) -> None:
     info = two_distributions(tmp_path) / "a-1.0.dist-info"
-    a = replace(healthy.dist("a", "1.0"), location=str(info))
-    facts = healthy.changed(distributions=(a,))
-    change = plan("remove-distribution", {"distribution": "a"}, means(facts, tmp_path))
     info.rename(info.with_name("a-2.0.dist-info"))
     before = tree_hash(tmp_path / "env")
     with pytest.raises(ChangedSincePlanError, match=r"a-1\.0\.dist-info is not there any more"):
-        apply(change, tmp_path)
+        put_in_place(staged(tmp_path), tmp_path, info)
     assert tree_hash(tmp_path / "env") == before
 
 
@@ -754,17 +750,11 @@ def test_without_a_record_the_metadata_goes(tmp_path: Path, record: str | None) 
     assert {p.name for p in found.paths} == {"c-1.0.dist-info"}
 
 
-def test_removing_a_distribution_can_be_undone(tmp_path: Path) -> None:
-    site_packages = two_distributions(tmp_path)
-    info = site_packages / "a-1.0.dist-info"
-    a = replace(healthy.dist("a", "1.0"), location=str(info))
-    change = plan(
-        "remove-distribution",
-        {"distribution": "A"},
-        means(healthy.changed(distributions=(a,)), tmp_path),
-    )
+def test_a_distribution_that_is_replaced_comes_back(tmp_path: Path) -> None:
+    info = two_distributions(tmp_path) / "a-1.0.dist-info"
     before = tree_hash(tmp_path / "env")
-    store, journal = apply(change, tmp_path)
+    (tmp_path / "none").mkdir()
+    store, journal = put_in_place(tmp_path / "none", tmp_path, info)
     left = {p.relative_to(tmp_path / "env").as_posix() for p in (tmp_path / "env").rglob("*.*")}
     site = "Lib/site-packages"
     assert {name for name in left if not name.startswith((f"{site}/b", f"{site}/c"))} == {
@@ -774,8 +764,6 @@ def test_removing_a_distribution_can_be_undone(tmp_path: Path) -> None:
     assert (tmp_path / "outside.txt").exists()
     undo(store, journal)
     assert tree_hash(tmp_path / "env") == before
-    with pytest.raises(CannotRemedyError, match="not installed"):
-        plan("remove-distribution", {"distribution": "zzz"}, means(healthy.HEALTHY, tmp_path))
 
 
 def test_a_folder_without_a_record_belongs_to_whom_its_top_level_names(tmp_path: Path) -> None:
@@ -807,12 +795,13 @@ def staged(tmp_path: Path) -> Path:
     )
 
 
-def put_in_place(root: Path, tmp_path: Path) -> tuple[Store, str]:
+def put_in_place(root: Path, tmp_path: Path, *infos: Path) -> tuple[Store, str]:
     target = replace(healthy.TARGET, prefix=str(tmp_path / "env"))
     store = Store(tmp_path / "journals")
     with Journal.begin(store, target="python", title="t") as journal:
         context = ApplyContext(journal=journal, target=target, scratch=tmp_path, pip=no_pip)
-        distributions.put_in_place(InstallWheels(what=""), root, context)
+        change = InstallWheels(what="", removes=tuple(map(str, infos)))
+        distributions.put_in_place(change, root, context)
     return store, journal.header.id
 
 

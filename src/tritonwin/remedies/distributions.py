@@ -16,7 +16,6 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.facts.packages import knowledge
 from tritonwin.facts.records import Distribution, Facts, Interpreter
-from tritonwin.journal import Journal
 from tritonwin.problems.records import Action
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.installed import (
@@ -30,10 +29,8 @@ from tritonwin.remedies.installed import (
 from tritonwin.remedies.plan import (
     BuildWheel,
     CannotRemedyError,
-    Change,
     ChangedSincePlanError,
     InstallWheels,
-    RemoveDistribution,
     target_to_change,
 )
 from tritonwin.remedies.target_pip import staged_site_packages
@@ -135,26 +132,6 @@ def _prefix(target: Interpreter) -> Path:
     return Path(target.prefix or Path(target.executable).parent)
 
 
-def plan_remove(context: PlanContext, *, distribution: str) -> RemoveDistribution:
-    return remove_change(distribution, context.facts)
-
-
-def remove_change(distribution: str, facts: Facts) -> RemoveDistribution:
-    """The change that takes a distribution away; raises CannotRemedyError where there is none."""
-    name, target = canonicalize_name(distribution), target_to_change(facts)
-    found = _installed(facts, name)
-    if not found:
-        raise CannotRemedyError(f"{name} is not installed")
-    going = removable(found, target)
-    return RemoveDistribution(
-        distribution=name,
-        what=f"remove {name} {found[0].version}",
-        removes=tuple(each.location for each in found),
-        stays=tuple(map(str, going.stays)),
-        admin=target.writable is False,
-    )
-
-
 def removable(found: Sequence[Distribution], target: Interpreter) -> Removal:
     """The part of the target that goes with distributions, which tritonwin may take away.
 
@@ -180,10 +157,6 @@ def _instead(old: Sequence[Distribution], new: FileSource) -> str:
     return " again" if list(gone) == [new.version] else f" instead of {', '.join(gone)}"
 
 
-def apply_remove(change: RemoveDistribution, context: ApplyContext) -> None:
-    _remove(change, _removal(change.removes, context.target), context.journal)
-
-
 def apply_install(change: InstallWheels, context: ApplyContext) -> None:
     if context.staged is None:
         raise CannotRemedyError("nothing was staged")
@@ -194,13 +167,23 @@ def put_in_place(change: InstallWheels | BuildWheel, root: Path, context: ApplyC
     """Take away what the change replaces, and move in what pip laid out below `root`.
 
     Raises:
-        CannotRemedyError: a file of others would be replaced; nothing was changed.
+        ChangedSincePlanError, CannotRemedyError: what is to go is gone, or a file of others would
+            be replaced; nothing was changed.
     """
     prefix = _prefix(context.target)
     folders = [prefix / folder.relative_to(root) for folder in staged_site_packages(root)]
     going = _removal(change.removes, context.target)
     aside = in_the_way(root, folders, prefix, going)
-    _remove(change, going, context.journal)
+    gone = next((info for info in change.removes if not os.path.lexists(info)), None)
+    if gone is not None:
+        raise ChangedSincePlanError(f"{gone} is not there any more")
+    for path in going.paths:
+        context.journal.delete(path)
+    sites = {Path(info).parent for info in change.removes}
+    above = {p for path in going.paths for p in path.parents if not sites.isdisjoint(p.parents)}
+    for folder in sorted(above, key=lambda p: len(p.parts), reverse=True):
+        if folder.is_dir() and not names_in(folder):
+            context.journal.delete(folder)
     for path in aside:
         context.say(f"moving {path} aside: it belongs to no package")
         context.journal.delete(path)
@@ -208,24 +191,5 @@ def put_in_place(change: InstallWheels | BuildWheel, root: Path, context: ApplyC
         context.journal.place(root / entry, prefix / entry)
 
 
-def _remove(change: Change, going: Removal, journal: Journal) -> None:
-    for info in change.removes:
-        if not os.path.lexists(info):
-            raise ChangedSincePlanError(f"{info} is not there any more")
-    for path in going.paths:
-        journal.delete(path)
-    for site_packages in dict.fromkeys(Path(info).parent for info in change.removes):
-        for folder in _emptied(going.paths, site_packages):
-            journal.delete(folder)
-
-
 def _removal(infos: Sequence[str], target: Interpreter) -> Removal:
     return removal([Path(info) for info in infos], Path(target.prefix) if target.prefix else None)
-
-
-def _emptied(paths: Sequence[Path], site_packages: Path) -> Iterator[Path]:
-    """Folders below site-packages that hold nothing now, the innermost first."""
-    above = {p for path in paths for p in path.parents if site_packages in p.parents}
-    for folder in sorted(above, key=lambda p: len(p.parts), reverse=True):
-        if folder.is_dir() and not names_in(folder):
-            yield folder

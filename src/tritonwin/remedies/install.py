@@ -14,7 +14,7 @@ from tritonwin.facts.target import deep_import
 from tritonwin.journal import Store
 from tritonwin.remedies.apply import apply_plan, clear_unfinished
 from tritonwin.remedies.context import Agree, OnEvent, ignore
-from tritonwin.remedies.distributions import install_change, remove_change
+from tritonwin.remedies.distributions import install_change
 from tritonwin.remedies.plan import Change, Plan, need_rights, target_to_change
 from tritonwin.remedies.records import (
     ChoiceEvent,
@@ -24,8 +24,7 @@ from tritonwin.remedies.records import (
 )
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.support import install_plan
-from tritonwin.support.install_plan import InstallPlan
-from tritonwin.support.packages import FORK, module_of
+from tritonwin.support.packages import module_of
 from tritonwin.support.pip import Pip
 from tritonwin.support.wheel_choice import InstallStatus
 
@@ -109,7 +108,12 @@ def _planned(
         allow_unhashed=options.allow_unhashed,
         reinstall=options.reinstall,
     )
-    status: InstallStatus = "planned" if found.downloads else "nothing-to-do"
+    asked = ", ".join(choice.request for choice in found.choices)
+    changes: tuple[Change, ...] = ()
+    status: InstallStatus = "nothing-to-do"
+    if found.complete and found.downloads:
+        status = "planned"
+        changes = (replace(install_change(found.downloads, facts), why=f"asked for: {asked}"),)
     if not found.complete:
         unread = any(choice.unread for choice in found.choices if choice.file is None)
         status = "unread" if unread else "nothing-fits"
@@ -117,24 +121,7 @@ def _planned(
         status=status,
         choices=found.choices,
         notes=found.notes,
-        plan=Plan(
-            target=found.target or "",
-            changes=_changes(found, facts) if found.complete and found.downloads else (),
-        ),
-    )
-
-
-def _changes(found: InstallPlan, facts: Facts) -> tuple[Change, ...]:
-    asked = ", ".join(choice.request for choice in found.choices)
-    install = replace(install_change(found.downloads, facts), why=f"asked for: {asked}")
-    fork = any(download.name == FORK for download in found.downloads)
-    if not fork or facts.distribution("triton") is None:
-        return (install,)
-    remove = remove_change("triton", facts)
-    kept = tuple(path for path in install.removes if path not in remove.removes)
-    return (
-        replace(remove, why=f"it lies in the same folder as {FORK}"),
-        replace(install, removes=kept),
+        plan=Plan(target=found.target or "", changes=changes),
     )
 
 

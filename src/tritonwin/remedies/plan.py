@@ -109,14 +109,6 @@ class RenameShadow(_Change):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemoveDistribution(_Change):
-    """Remove a distribution; `removes` names its metadata."""
-
-    action: Literal["remove-distribution"] = "remove-distribution"
-    distribution: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class InstallWheels(_Change):
     """Install the wheels in `sources` in the place of the distributions in `removes`.
 
@@ -221,7 +213,6 @@ Change: TypeAlias = (
     SetVariable
     | UnsetVariable
     | RenameShadow
-    | RemoveDistribution
     | InstallWheels
     | BuildWheel
     | EnableSite

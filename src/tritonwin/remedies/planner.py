@@ -22,7 +22,6 @@ from tritonwin.remedies.plan import (
     Change,
     InstallWheels,
     Plan,
-    RemoveDistribution,
     Unsolved,
     need_rights,
 )
@@ -131,12 +130,10 @@ def _with_installs(
     except UserError as error:
         kept = [c for c in changes if not set(c.problems) <= set(installs)]
         return kept, [_left(problem, error) for problem in asking]
-    gone = {path for c in changes if isinstance(c, RemoveDistribution) for path in c.removes}
     install = replace(
         change,
         problems=tuple(asking),
         why="; ".join(catalogue.load().entry(problem).title for problem in asking),
-        removes=tuple(path for path in change.removes if path not in gone),
     )
     return [*changes, install], []
 
