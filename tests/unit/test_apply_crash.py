@@ -31,7 +31,7 @@ from tritonwin.remedies.plan import (
     InstallWheels,
     Plan,
     RenameShadow,
-    UnsetVariable,
+    SetVariable,
 )
 from tritonwin.support.pip import Pip
 
@@ -141,7 +141,7 @@ def _plan(root: Path, environment: TargetEnvironment) -> Plan:
     return Plan(
         target=str(environment.python),
         changes=(
-            UnsetVariable(variable="CC", scopes=("user",), what="unset"),
+            SetVariable(variable="CC", value=None, scopes=("user",), what="unset"),
             RenameShadow(
                 path=str(root / "work/triton.py"),
                 new=str(root / "work/triton-renamed.py"),

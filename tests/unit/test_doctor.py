@@ -125,7 +125,7 @@ def test_a_turing_card_is_told_what_the_newest_torch_costs(card: str, told: bool
     facts = healthy.replace(part("torch", version="2.9.1+cpu", cuda=None), gpus=(gpu(card),))
     (found,) = diagnose(facts, [c for c in CHECKS if c.id == "cpu-only-torch"]).problems
     assert ("torch 2.6 with Triton 3.2 is the newest pair" in found.remedy.summary) is told
-    assert [action.name for action in found.actions] == ["install-torch"]
+    assert [action.name for action in found.actions] == ["install-distribution"]
     assert len(found.remedy.commands) == 2
 
 

@@ -20,7 +20,7 @@ from tritonwin.system.shells import ScriptError
 VCVARSALL = Path(r"C:\BT\VC\Auxiliary\Build\vcvarsall.bat")
 
 
-UNSET_CC = Action(name="unset-variable", arguments={"variable": "CC"})
+UNSET_CC = Action(name="set-variable", arguments={"variable": "CC"})
 SET_JOBS = Action(name="set-variable", arguments={"variable": "MAX_JOBS", "value": "4"})
 SHORT = replace(healthy.SYSTEM, long_paths=False)
 

@@ -25,7 +25,7 @@ from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.records import Action, Problem, Remedy
 from tritonwin.remedies.apply import KINDS
 from tritonwin.remedies.plan import ApplyPatch, InstallWheels, Plan
-from tritonwin.remedies.planner import INSTALLS, PLAN, make_plan
+from tritonwin.remedies.planner import PLAN, make_plan
 from tritonwin.support import chooser, versions
 from tritonwin.support.fitting import needs_of
 from tritonwin.support.wheel_files import WheelContent
@@ -62,7 +62,7 @@ def test_what_has_to_be_done_by_hand_is_told_with_its_commands() -> None:
 
 
 def test_one_change_for_all_that_ask_for_it() -> None:
-    unset = Action(name="unset-variable", arguments={"variable": "CUDA_PATH"})
+    unset = Action(name="set-variable", arguments={"variable": "CUDA_PATH"})
     asked = [problem("cuda-path-wrong", unset, unset), problem("ptxas-older-than-ptx", unset)]
     plan = make_plan(asked, means(healthy.HEALTHY))
     assert [c.problems for c in plan.changes] == [("cuda-path-wrong", "ptxas-older-than-ptx")]
@@ -86,14 +86,22 @@ def test_the_patch_waits_for_the_triton_that_the_same_plan_installs(
     assert [type(change) for change in alone.changes] == [ApplyPatch]
 
 
-def test_half_a_repair_is_none(all_wheels: list[Path]) -> None:
-    unset = Action(name="unset-variable", arguments={"variable": "CC"})
-    install = Action(name="install-distribution", arguments={"requirement": "triton-windows<1"})
-    facts = healthy.changed(
-        distributions=(*healthy.HEALTHY.distributions, healthy.dist("triton", "3.5.1"))
+def test_half_a_repair_is_none() -> None:
+    facts = healthy.changed(variables=(Variable(name="CC", value="x", scope="machine"),))
+    cache = {"variable": "TRITON_HOME", "value": "C:\\tw"}
+    asked = problem(
+        "cc-variable-wrong",
+        Action(name="set-variable", arguments=cache),
+        Action(name="set-variable", arguments={"variable": "CC"}),
     )
-    asked = [problem("triton-and-fork-both-installed", unset, install)]
-    plan = make_plan(asked, means(facts, all_wheels))
+    plan = make_plan([asked], means(facts))
+    assert plan.changes == ()
+    assert ["all users" in left.reason for left in plan.unsolved] == [True]
+
+
+def test_what_no_wheel_fits_is_left_with_its_reason(all_wheels: list[Path]) -> None:
+    install = Action(name="install-distribution", arguments={"requirement": "triton-windows<1"})
+    plan = make_plan([problem("triton-missing", install)], means(healthy.HEALTHY, all_wheels))
     assert plan.changes == ()
     assert "no wheel fits" in plan.unsolved[0].reason
     assert "tritonwin install" in plan.unsolved[0].help
@@ -113,11 +121,11 @@ def test_what_comes_first_comes_first(all_wheels: list[Path]) -> None:
             "triton-and-fork-both-installed",
             Action(name="install-distribution", arguments={"requirement": "triton-windows<3.6"}),
         ),
-        problem("cc-variable-wrong", Action(name="unset-variable", arguments={"variable": "CC"})),
+        problem("cc-variable-wrong", Action(name="set-variable", arguments={"variable": "CC"})),
     ]
     plan = make_plan(asked, means(facts, all_wheels))
     assert [c.action for c in plan.changes] == [
-        "unset-variable",
+        "set-variable",
         "set-variable",
         "set-variable",
         "install-distribution",
@@ -134,7 +142,7 @@ def test_without_rights_the_rest_of_the_plan_goes_on() -> None:
         variables=(Variable(name="CC", value="x", scope="machine"),), system=healthy.SYSTEM
     )
     asked = [
-        problem("cc-variable-wrong", Action(name="unset-variable", arguments={"variable": "CC"})),
+        problem("cc-variable-wrong", Action(name="set-variable", arguments={"variable": "CC"})),
         problem("max-path-260", Action(name="enable-long-paths")),
     ]
     plan = make_plan(asked, replace(means(facts), machine_wide=True))
@@ -344,10 +352,12 @@ def _supports_7_5(triton: str) -> bool:
 
 def test_every_action_of_the_catalogue_is_known() -> None:
     """The planner is the one place that knows them."""
-    actions = [a for e in catalogue.load().entries.values() for a in e.actions]
-    assert {a.name for a in actions} == {*PLAN, *INSTALLS}
+    entries = catalogue.load().entries.values()
+    actions = [a for e in entries for a in e.actions]
+    assert all(len({a.name for a in e.actions}) < 2 for e in entries)
+    assert {a.name for a in actions} == {*PLAN, InstallWheels.action}
     for action in actions:
-        if action.name in INSTALLS:
+        if action.name == InstallWheels.action:
             assert {"requirement"} <= set(action.arguments) <= {"requirement", "cuda", "chip"}
         else:
             inspect.signature(PLAN[action.name]).bind(None, **action.arguments)

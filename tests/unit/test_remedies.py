@@ -46,7 +46,6 @@ from tritonwin.remedies.plan import (
     Plan,
     RenameShadow,
     SetVariable,
-    UnsetVariable,
 )
 from tritonwin.remedies.planner import PLAN
 from tritonwin.support import archives
@@ -113,7 +112,7 @@ def test_a_variable_is_unset_where_it_is_stored(tmp_path: Path) -> None:
     facts = healthy.changed(
         variables=(stored("CC", "C:\\gone", "process"), stored("Cc", "C:\\gone", "user"))
     )
-    change = plan("unset-variable", {"variable": "CC"}, means(facts, tmp_path))
+    change = plan("set-variable", {"variable": "CC"}, means(facts, tmp_path))
     assert (change.scopes, change.admin) == (("user",), False)
     assert "open a new one" in (change.note or "")
     registry = FileRegistry(tmp_path / "registry.json")
@@ -127,17 +126,17 @@ def test_a_variable_is_unset_where_it_is_stored(tmp_path: Path) -> None:
 def test_a_variable_of_all_users_needs_consent(tmp_path: Path) -> None:
     facts = healthy.changed(variables=(stored("CUDA_PATH", "C:\\old", "machine"),))
     with pytest.raises(CannotRemedyError, match="all users") as refused:
-        plan("unset-variable", {"variable": "CUDA_PATH"}, means(facts, tmp_path))
+        plan("set-variable", {"variable": "CUDA_PATH"}, means(facts, tmp_path))
     assert "--machine-wide" in refused.value.help
     agreed = plan(
-        "unset-variable", {"variable": "CUDA_PATH"}, means(facts, tmp_path, machine_wide=True)
+        "set-variable", {"variable": "CUDA_PATH"}, means(facts, tmp_path, machine_wide=True)
     )
     assert (agreed.admin, agreed.scopes) == (True, ("machine",))
 
 
 def test_a_variable_of_this_console_alone_is_said_to_be_so(tmp_path: Path) -> None:
     facts = healthy.changed(variables=(stored("CC", "x;", "process"),))
-    change = plan("unset-variable", {"variable": "CC"}, means(facts, tmp_path))
+    change = plan("set-variable", {"variable": "CC"}, means(facts, tmp_path))
     assert change.scopes == ()
     assert "tritonwin run" in (change.note or "")
     apply(change, tmp_path)
@@ -325,7 +324,7 @@ def test_the_next_program_sees_what_the_plan_has_set(tmp_path: Path) -> None:
     made = Plan(
         target="python.exe",
         changes=(
-            UnsetVariable(variable="CC", scopes=(), what=""),
+            SetVariable(variable="CC", value=None, scopes=(), what=""),
             RenameShadow(path="triton.py", new="old.py", what=""),
             SetVariable(variable="MAX_JOBS", value="4", what=""),
         ),

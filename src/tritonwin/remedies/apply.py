@@ -36,7 +36,6 @@ from tritonwin.remedies.plan import (
     RenameShadow,
     SetVariable,
     SwitchDriver,
-    UnsetVariable,
     target_to_change,
 )
 from tritonwin.remedies.records import Clearing, StepEvent
@@ -75,8 +74,7 @@ class Kind:
 
 # In the order of a plan: what others rest on comes first.
 KINDS: Mapping[type[Any], Kind] = {
-    UnsetVariable: Kind(variables.apply_variable, variables.plan_unset),
-    SetVariable: Kind(variables.apply_variable, variables.plan_set),
+    SetVariable: Kind(variables.apply_variable, variables.plan_variable),
     RenameShadow: Kind(python_files.apply_rename, python_files.plan_rename),
     InstallWheels: Kind(distributions.apply_install),
     BuildWheel: Kind(build_wheel.apply_build),

@@ -15,7 +15,7 @@ from tritonwin.facts.records import Facts
 from tritonwin.facts.toolchain.msvc import capture
 from tritonwin.facts.toolchain.parts import parts
 from tritonwin.problems.records import Problem
-from tritonwin.remedies.plan import CannotRemedyError, SetVariable, UnsetVariable
+from tritonwin.remedies.plan import CannotRemedyError, SetVariable
 from tritonwin.remedies.variables import CACHES, short_folder
 from tritonwin.system import shells
 from tritonwin.system.host import Host, merged
@@ -43,10 +43,10 @@ def settings(facts: Facts, problems: Iterable[Problem]) -> Settings:
     unset: list[str] = []
     new: dict[str, str] = {}
     for action in (action for problem in problems for action in problem.actions):
-        if action.name == UnsetVariable.action:
-            unset.append(action.arguments["variable"])
-        elif action.name == SetVariable.action:
+        if action.name == SetVariable.action and "value" in action.arguments:
             new[action.arguments["variable"]] = action.arguments["value"]
+        elif action.name == SetVariable.action:
+            unset.append(action.arguments["variable"])
     if facts.windows and facts.system.long_paths is False and facts.system.temp:
         with contextlib.suppress(CannotRemedyError):  # then they stay where they are
             folder = short_folder(facts)

@@ -82,21 +82,17 @@ def need_rights(change: _Change, facts: Facts) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SetVariable(_Change):
-    """Store an environment variable."""
+    """Store an environment variable, or remove it where it is stored.
+
+    Attributes:
+        value: None: it is removed.
+        scopes: empty: it is stored nowhere, and what is started now goes without it.
+    """
 
     action: Literal["set-variable"] = "set-variable"
     variable: str
-    value: str
+    value: str | None
     scopes: tuple[StoredScope, ...] = ("user",)
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnsetVariable(_Change):
-    """Remove an environment variable where it is stored; no scopes: only what is started now."""
-
-    action: Literal["unset-variable"] = "unset-variable"
-    variable: str
-    scopes: tuple[StoredScope, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +207,6 @@ class KeepSet(_Change):
 
 Change: TypeAlias = (
     SetVariable
-    | UnsetVariable
     | RenameShadow
     | InstallWheels
     | BuildWheel

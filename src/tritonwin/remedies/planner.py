@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from packaging.requirements import Requirement
@@ -10,7 +10,6 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.facts.packages import knowledge
-from tritonwin.problems import catalogue
 from tritonwin.problems.records import Action, Problem
 from tritonwin.remedies import build_wheel, distributions, python_files, triton_files
 from tritonwin.remedies.apply import KINDS
@@ -28,9 +27,6 @@ from tritonwin.remedies.plan import (
 
 # by the name that an action has in the catalogue
 PLAN = {change.action: kind.plan for change, kind in KINDS.items() if kind.plan}
-# The actions that are planned together, each with "requirement"; what others rest on comes first.
-INSTALLS = ("install-torch", InstallWheels.action)
-
 _ORDER = list(KINDS)
 
 
@@ -46,33 +42,24 @@ def make_plan(problems: Sequence[Problem], context: PlanContext) -> Plan:
     executable = context.target.executable
     unsolved: list[Unsolved] = []
     changes: list[Change] = []
-    installs: dict[str, list[Action]] = {}
-    for problem in problems:
-        asked = [action for action in problem.actions if action.name in INSTALLS]
+    # one change installs everything
+    asking = [p for p in problems if any(a.name == InstallWheels.action for a in p.actions)]
+    groups = [[problem] for problem in problems if problem not in asking]
+    for group in [*groups, asking] if asking else groups:
+        failed: UserError | None = None
         try:
-            usual = list(_changes(problem, context))
+            usual = _installed(asking, context) if group is asking else _changes(group[0], context)
+            for change in usual:
+                need_rights(change, context.facts)
         except UserError as error:
-            usual, failed = [], [_left(problem.id, error)]
-        else:
-            failed = []
-        if not problem.actions:
-            by_hand = " ".join([problem.remedy.summary, *problem.remedy.commands])
-            reason = "this has to be done by hand"
-            failed.append(Unsolved(problem=problem.id, reason=reason, help=by_hand))
-        instead = [] if asked else triton_files.instead_of(problem, usual, context)
-        if not instead:
-            unsolved += failed
-        for change in instead or usual:
-            _join(changes, change, problem)
-        if asked and not failed:
-            installs[problem.id] = asked
-    if installs:
-        changes, left = _with_installs(changes, installs, context)
-        for each in left:
-            (problem,) = (p for p in problems if p.id == each.problem)
-            instead = triton_files.instead_of(problem, [], context)
-            unsolved += [] if instead else [each]
-            for change in instead:
+            usual, failed = [], error
+        for problem in group:
+            in_python = failed is not None or group is not asking
+            instead = triton_files.instead_of(problem, usual, context) if in_python else ()
+            if failed is not None and not instead:
+                left = Unsolved(problem=problem.id, reason=str(failed), help=failed.help)
+                unsolved.append(left)
+            for change in instead or usual:
                 _join(changes, change, problem)
     tritons = set(knowledge().triton)
     wheels = {s.name for c in changes if isinstance(c, InstallWheels) for s in c.sources}
@@ -89,15 +76,16 @@ def make_plan(problems: Sequence[Problem], context: PlanContext) -> Plan:
     return Plan(target=executable, changes=tuple(ordered), unsolved=tuple(unsolved))
 
 
-def _changes(problem: Problem, context: PlanContext) -> Iterator[Change]:
-    """The changes of a problem that can be planned by themselves."""
+def _changes(problem: Problem, context: PlanContext) -> list[Change]:
+    """The changes of a problem that can be planned by itself. Raises UserError."""
+    if not problem.actions:
+        by_hand = " ".join([problem.remedy.summary, *problem.remedy.commands])
+        raise CannotRemedyError("this has to be done by hand", by_hand)
+    changes: list[Change] = []
     for action in problem.actions:
-        if action.name not in INSTALLS:
-            planned = PLAN[action.name](context, **action.arguments)
-            for change in planned if isinstance(planned, tuple) else (planned,):
-                # refused here, it does not take the rest of the plan down with it
-                need_rights(change, context.facts)
-                yield change
+        planned = PLAN[action.name](context, **action.arguments)
+        changes += planned if isinstance(planned, tuple) else (planned,)
+    return changes
 
 
 def _join(changes: list[Change], change: Change, problem: Problem) -> None:
@@ -110,32 +98,10 @@ def _join(changes: list[Change], change: Change, problem: Problem) -> None:
     changes.append(replace(change, problems=(problem.id,), why=change.why or problem.title))
 
 
-def _left(problem: str, error: UserError) -> Unsolved:
-    return Unsolved(problem=problem, reason=str(error), help=error.help)
-
-
-def _with_installs(
-    changes: list[Change], installs: Mapping[str, list[Action]], context: PlanContext
-) -> tuple[list[Change], list[Unsolved]]:
-    """Add the one change that installs everything; without it, what was to go before it stays.
-
-    Args:
-        installs: the actions by the problem that asks for them.
-    """
-    asking = sorted(installs, key=lambda problem: INSTALLS.index(installs[problem][0].name))
-    actions = [action for problem in asking for action in installs[problem]]
-    try:
-        change = _install_or_build(actions, context)
-        need_rights(change, context.facts)
-    except UserError as error:
-        kept = [c for c in changes if not set(c.problems) <= set(installs)]
-        return kept, [_left(problem, error) for problem in asking]
-    install = replace(
-        change,
-        problems=tuple(asking),
-        why="; ".join(catalogue.load().entry(problem).title for problem in asking),
-    )
-    return [*changes, install], []
+def _installed(asking: Sequence[Problem], context: PlanContext) -> list[Change]:
+    """The change that installs what all these problems ask for. Raises UserError."""
+    change = _install_or_build([a for problem in asking for a in problem.actions], context)
+    return [replace(change, why="; ".join(problem.title for problem in asking))]
 
 
 def _install_or_build(actions: Sequence[Action], context: PlanContext) -> Change:

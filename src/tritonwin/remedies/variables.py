@@ -14,7 +14,6 @@ from tritonwin.remedies.plan import (
     Plan,
     SetVariable,
     StoredScope,
-    UnsetVariable,
 )
 from tritonwin.system.host import Environment, merged
 from tritonwin.system.registry import Registry
@@ -30,17 +29,11 @@ _WHERE: dict[tuple[StoredScope, ...], str] = {
 }
 
 
-def plan_set(_: PlanContext, *, variable: str, value: str) -> SetVariable:
-    # a user's variable comes before the machine's, which need not be touched
-    return SetVariable(
-        variable=variable,
-        value=value,
-        what=f'set {variable} to "{value}" for this user',
-        note=_CONSOLES,
-    )
-
-
-def plan_unset(context: PlanContext, *, variable: str) -> UnsetVariable:
+def plan_variable(context: PlanContext, *, variable: str, value: str | None = None) -> SetVariable:
+    if value is not None:
+        # a user's variable comes before the machine's, which need not be touched
+        what = f'set {variable} to "{value}" for this user'
+        return SetVariable(variable=variable, value=value, what=what, note=_CONSOLES)
     found = (v for v in context.facts.variables if v.name.upper() == variable.upper())
     scopes = tuple(v.scope for v in found if v.scope != "process")
     if "machine" in scopes and not context.machine_wide:
@@ -48,8 +41,9 @@ def plan_unset(context: PlanContext, *, variable: str) -> UnsetVariable:
             f"{variable} is set for all users of this machine",
             "Run fix with --machine-wide in a terminal started as administrator.",
         )
-    return UnsetVariable(
+    return SetVariable(
         variable=variable,
+        value=None,
         scopes=scopes,
         what=f"unset {variable} {_WHERE.get(scopes, 'for this user and for all users')}",
         admin="machine" in scopes,
@@ -60,8 +54,8 @@ def plan_unset(context: PlanContext, *, variable: str) -> UnsetVariable:
     )
 
 
-def apply_variable(change: SetVariable | UnsetVariable, context: ApplyContext) -> None:
-    new = RegistryValue(data=change.value) if isinstance(change, SetVariable) else None
+def apply_variable(change: SetVariable, context: ApplyContext) -> None:
+    new = None if change.value is None else RegistryValue(data=change.value)
     for scope in change.scopes:
         context.journal.set_value(STORED[scope], change.variable, new)
 
@@ -114,9 +108,8 @@ def environment_after(plan: Plan, environment: Environment) -> Environment:
     """The variables as a program started after the plan will see them."""
     data = dict(environment.data)
     for change in plan.changes:
-        if isinstance(change, (SetVariable, UnsetVariable)):
-            value = change.value if isinstance(change, SetVariable) else None
-            data = merged(data, {change.variable: value})
+        if isinstance(change, SetVariable):
+            data = merged(data, {change.variable: change.value})
     return Environment(data, windows=environment.windows)
 
 
