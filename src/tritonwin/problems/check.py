@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tritonwin.facts.records import Distribution, Facts, Interpreter, Torch, Triton, Variable
 from tritonwin.problems import catalogue
@@ -13,6 +13,7 @@ from tritonwin.problems.catalogue import CheckTerms
 from tritonwin.problems.records import Certainty, Evidence, Finding, Severity
 from tritonwin.support import versions
 
+T = TypeVar("T")
 # A finding that lacks its id: the check adds its own.
 Seen: TypeAlias = "partial[Finding]"
 
@@ -38,8 +39,7 @@ class Check:
     def findings(self, facts: Facts) -> tuple[Finding, ...]:
         """Raises NotApplicable."""
         terms = self.terms
-        if terms.windows_only and not facts.windows:
-            raise NotApplicable("a matter of Windows")
+        need(facts.windows or not terms.windows_only, "a matter of Windows")
         if terms.compiling and facts.triton and facts.triton.python_driver:
             raise NotApplicable(NOT_NEEDED)
         usual = {"severity": terms.severity, "certainty": terms.certainty}
@@ -80,42 +80,37 @@ def seen(
     )
 
 
+def need(value: T | None, why: str) -> T:
+    """What a check has to look at; without it the check does not apply, and `why` says so."""
+    if not value:
+        raise NotApplicable(why)
+    return value
+
+
 def need_target(facts: Facts) -> Interpreter:
-    if facts.target is None:
-        raise NotApplicable("no target interpreter")
-    return facts.target
+    return need(facts.target, "no target interpreter")
 
 
 def need_torch(facts: Facts) -> Torch:
-    if facts.torch is None:
-        raise NotApplicable("torch is not installed")
-    return facts.torch
+    return need(facts.torch, "torch is not installed")
 
 
 def need_triton(facts: Facts) -> Triton:
-    if facts.triton is None or facts.triton.namespace:
-        raise NotApplicable("no Triton is installed")
-    return facts.triton
+    need(not (facts.triton and facts.triton.namespace), "no Triton is installed")
+    return need(facts.triton, "no Triton is installed")
 
 
 def need_distribution(facts: Facts, name: str) -> Distribution:
-    found = facts.distribution(name)
-    if found is None:
-        raise NotApplicable(f"{name} is not installed")
-    return found
+    return need(facts.distribution(name), f"{name} is not installed")
 
 
 def nvidia_capability(facts: Facts) -> str:
     """Compute capability of the first NVIDIA GPU, which torch and Triton use by default."""
-    for gpu in facts.nvidia_gpus:
-        if gpu.compute_capability:
-            return gpu.compute_capability
-    raise NotApplicable("no NVIDIA GPU of known compute capability")
+    known = (gpu.compute_capability for gpu in facts.nvidia_gpus if gpu.compute_capability)
+    return need(next(known, None), "no NVIDIA GPU of known compute capability")
 
 
 def python_series(interpreter: Interpreter) -> str:
     """Version "3.12" of an interpreter of 3.12.9."""
     known = versions.series(interpreter.version or "")
-    if known is None:
-        raise NotApplicable("the interpreter's version is not known")
-    return known
+    return need(known, "the interpreter's version is not known")

@@ -9,7 +9,7 @@ from importlib import import_module
 from tritonwin.facts.records import Distribution, Facts
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import ABSENT, CheckTerms, When
-from tritonwin.problems.check import Check, NotApplicable, Seen, seen
+from tritonwin.problems.check import Check, Seen, need, seen
 from tritonwin.problems.conditions import allows, package, value_of
 
 
@@ -18,11 +18,8 @@ def _compare(terms: CheckTerms, when: When, facts: Facts) -> Iterator[Seen]:
     values: dict[str, str] = {}
     fitting = True
     for fact, allowed in when.conditions():
-        value = value_of(fact, facts)
-        if value is None:
-            raise NotApplicable(f"not known: {fact.replace('_', ' ')}")
-        if value == ABSENT and ABSENT not in allowed:
-            raise NotApplicable(f"{fact} is not installed")
+        value = need(value_of(fact, facts), f"not known: {fact.replace('_', ' ')}")
+        need(value != ABSENT or ABSENT in allowed, f"{fact} is not installed")
         fitting = fitting and bool(allows(fact, allowed, value))
         values[fact] = value
     if fitting:

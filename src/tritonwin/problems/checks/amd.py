@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tritonwin.facts.amd import chip
 from tritonwin.facts.records import Compiler, Facts, Gpu, Rocm
-from tritonwin.problems.check import NotApplicable, Seen, check, need_torch, need_triton, seen
+from tritonwin.problems.check import Seen, check, need, need_torch, need_triton, seen
 from tritonwin.problems.records import Evidence
 from tritonwin.support.versions import fits, older
 from tritonwin.support.wheels import read_local
@@ -17,9 +17,7 @@ TOO_NEW = ">=14.50"  # Visual Studio 2026 (TheRock#7805)
 
 
 def _card(facts: Facts) -> Gpu:
-    if facts.amd_card is None:
-        raise NotApplicable("no AMD GPU is in charge")
-    return facts.amd_card
+    return need(facts.amd_card, "no AMD GPU is in charge")
 
 
 def _rocm(facts: Facts) -> Rocm | None:
@@ -30,13 +28,14 @@ def _rocm(facts: Facts) -> Rocm | None:
 def driver_too_old(facts: Facts) -> Iterator[Seen]:
     """ROCm's wheels bring a runtime, which needs the driver of its time."""
     torch = need_torch(facts)
-    driver = next((d for d in facts.drivers if d.vendor == "amd"), None)
-    if driver is None or not torch.hip or facts.nvidia_gpus:
-        raise NotApplicable("torch is not built for ROCm, or no AMD GPU is in charge")
+    apart = "torch is not built for ROCm, or no AMD GPU is in charge"
+    need(not facts.nvidia_gpus, apart)
+    hip = need(torch.hip, apart)
+    driver = need(next((d for d in facts.drivers if d.vendor == "amd"), None), apart)
     named = f"AMD's driver {driver.version or ''}".rstrip()
     if driver.error:
         yield seen(f"{named}: {driver.error}", driver.source)
-    elif older(driver.hip, torch.hip.partition(".")[0]):
+    elif older(driver.hip, hip.partition(".")[0]):
         yield seen(
             f"{named} has HIP {driver.hip}, torch is built for ROCm {torch.hip}",
             driver.source,
@@ -60,8 +59,7 @@ def wrong_torch(facts: Facts) -> Iterator[Seen]:
         return
     if torch.xpu or any(rocm.kind == "zluda" for rocm in facts.rocm):
         return
-    if known and known.family is None:
-        raise NotApplicable(f"AMD publishes no torch for {known.name} on Windows")
+    need(not known or known.family, f"AMD publishes no torch for {card.architecture} on Windows")
     # an integrated Radeon that nobody computes on is no fault
     meant = torch.cuda or _rocm(facts)
     yield seen(
@@ -83,9 +81,8 @@ def _chips(facts: Facts) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def _unserved(facts: Facts) -> tuple[Gpu, str]:
     """The card in use and its chip, of a torch for ROCm."""
     card = _card(facts)
-    if not need_torch(facts).hip or card.architecture is None:
-        raise NotApplicable("torch is not built for ROCm, or the chip is not known")
-    return card, card.architecture
+    chip_known = need_torch(facts).hip and card.architecture
+    return card, need(chip_known, "torch is not built for ROCm, or the chip is not known")
 
 
 @check("amd-integrated-first")
@@ -151,8 +148,7 @@ def helper_compiler(facts: Facts) -> Iterator[Seen]:
     """The compiler of Triton's driver module for AMD, and its headers."""
     _card(facts)
     triton, wheels = need_triton(facts), _rocm(facts)
-    if not need_torch(facts).hip:
-        raise NotApplicable("torch is not built for ROCm")
+    need(need_torch(facts).hip, "torch is not built for ROCm")
     if triton.hip_headers is False and wheels and wheels.devel != "expanded":
         packed = wheels.devel == "packed"
         state = "are packed: rocm-sdk init unpacks them" if packed else "are absent"

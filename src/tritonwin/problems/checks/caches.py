@@ -9,9 +9,9 @@ from pathlib import PureWindowsPath
 
 from tritonwin.facts.records import Facts, HelperModule, Interpreter, Triton
 from tritonwin.problems.check import (
-    NotApplicable,
     Seen,
     check,
+    need,
     need_target,
     need_triton,
     python_series,
@@ -65,10 +65,9 @@ def _other_cache(facts: Facts) -> str | None:
 @check("triton-variable-not-ascii")
 def variable_not_ascii(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
-    if not fits(triton.version or "", ">=3.5"):
-        raise NotApplicable("only Triton 3.5 and later ask C for their variables")
-    if facts.system.ansi_code_page == _UTF_8:
-        raise NotApplicable("the code page of Windows is UTF-8")
+    asks = fits(triton.version or "", ">=3.5")
+    need(asks, "only Triton 3.5 and later ask C for their variables")
+    need(facts.system.ansi_code_page != _UTF_8, "the code page of Windows is UTF-8")
     # what is read at once comes first: the remedy is for the first
     for name, later in sorted(_paths(triton, facts).items(), key=lambda item: bool(item[1])):
         variable = facts.variable(name)

@@ -13,6 +13,7 @@ from tritonwin.problems.check import (
     NotApplicable,
     Seen,
     check,
+    need,
     need_target,
     need_torch,
     need_triton,
@@ -75,9 +76,8 @@ def toolchain_absent(facts: Facts) -> Iterator[Seen]:
 
 @check("cc-variable-wrong")
 def cc_variable(facts: Facts) -> Iterator[Seen]:
-    variable = facts.variable("CC")
-    if variable is None or not variable.value:
-        raise NotApplicable("CC is not set")
+    variable = need(facts.variable("CC"), "CC is not set")
+    need(variable.value, "CC is not set")
     named = next((c for c in facts.compilers if c.source == "variable CC"), None)
     reason: str | None = None
     if ";" in variable.value:
@@ -122,8 +122,7 @@ def msvc_environment(facts: Facts) -> Iterator[Seen]:
 
 @check("vs-components-missing")
 def vs_components(facts: Facts) -> Iterator[Seen]:
-    if not facts.msvc:
-        raise NotApplicable("no Visual Studio was found")
+    need(facts.msvc, "no Visual Studio was found")
     if all(t.missing for t in facts.msvc):
         toolset = facts.msvc[0]
         yield seen(
@@ -164,9 +163,7 @@ def inductor_cl(facts: Facts) -> Iterator[Seen]:
 
 @check("msvc-localised-output")
 def localised(facts: Facts) -> Iterator[Seen]:
-    toolsets = _msvc(facts)
-    if not toolsets:
-        raise NotApplicable("no Visual C++ was found")
+    toolsets = need(_msvc(facts), "no Visual C++ was found")
     chosen = next((t for t in toolsets if t.chosen), toolsets[0])
     if chosen.english is False:
         yield seen(
@@ -179,8 +176,7 @@ def localised(facts: Facts) -> Iterator[Seen]:
 @check("path-with-spaces-unquoted")
 def unquoted_blanks(facts: Facts) -> Iterator[Seen]:
     variables = [v for n in _OPTION_VARIABLES if (v := facts.variable(n)) is not None]
-    if not variables:
-        raise NotApplicable("no compiler option variable is set")
+    need(variables, "no compiler option variable is set")
     for variable in variables:
         if cut := _cut_path(variable.value):
             text = f"{variable.name} holds a path that is cut at its blank: {cut}"
@@ -202,8 +198,8 @@ def _cut_path(options: str) -> str | None:
 def tinycc_path(facts: Facts) -> Iterator[Seen]:
     """TinyCC's own folder and Python's headers: both reach it as text in the ANSI code page."""
     triton = need_triton(facts)
-    if not any(c.chosen and c.family == "tinycc" for c in facts.compilers):
-        raise NotApplicable("TinyCC is not the compiler that Triton takes")
+    taken = any(c.chosen and c.family == "tinycc" for c in facts.compilers)
+    need(taken, "TinyCC is not the compiler that Triton takes")
     page = f"cp{facts.system.ansi_code_page}"
     try:
         codecs.lookup(page)

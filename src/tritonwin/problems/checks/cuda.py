@@ -9,6 +9,7 @@ from tritonwin.problems.check import (
     NotApplicable,
     Seen,
     check,
+    need,
     need_torch,
     need_triton,
     nvidia_capability,
@@ -28,9 +29,7 @@ def _named(facts: Facts) -> list[tuple[str, CudaToolkit]]:
         for toolkit in facts.cuda_toolkits
         if toolkit.variable is not None
     ]
-    if not found:
-        raise NotApplicable("neither CUDA_PATH nor CUDA_HOME is set")
-    return found
+    return need(found, "neither CUDA_PATH nor CUDA_HOME is set")
 
 
 @check("cuda-path-wrong")
@@ -87,13 +86,12 @@ def _gpu_needs(facts: Facts, cuda: str) -> bool:
 
 def _build_toolkits(facts: Facts) -> tuple[str, list[CudaToolkit]]:
     torch = need_torch(facts)
-    if torch.cuda is None:
-        raise NotApplicable("torch is built without CUDA")
-    major = torch.cuda.split(".")[0]
+    cuda = need(torch.cuda, "torch is built without CUDA")
+    major = cuda.split(".")[0]
     fitting = [
         t for t in facts.cuda_toolkits if t.nvcc and t.version and t.version.split(".")[0] == major
     ]
-    return torch.cuda, fitting
+    return cuda, fitting
 
 
 @check("cuda-toolkit-for-build")
@@ -112,8 +110,7 @@ def toolkit_for_build(facts: Facts) -> Iterator[Seen]:
 def host_compiler(facts: Facts) -> Iterator[Seen]:
     _, fitting = _build_toolkits(facts)
     toolsets = [t for t in facts.msvc if t.compiler]
-    if not fitting or not toolsets:
-        raise NotApplicable("no pair of CUDA toolkit and Visual C++ to compare")
+    need(fitting and toolsets, "no pair of CUDA toolkit and Visual C++ to compare")
     for toolkit in fitting:
         rule = matrix.load().nvcc_host(toolkit.version or "")
         if rule is None or any(fits(t.version, rule.msvc) for t in toolsets):
@@ -149,9 +146,8 @@ def variable_blanks(facts: Facts) -> Iterator[Seen]:
 
 @check("build-resource-limits")
 def build_limits(facts: Facts) -> Iterator[Seen]:
-    jobs, memory = _number(facts, "MAX_JOBS"), facts.system.memory_bytes
-    if jobs is None or memory is None:
-        raise NotApplicable("MAX_JOBS is not set")
+    jobs = need(_number(facts, "MAX_JOBS"), "MAX_JOBS is not set")
+    memory = need(facts.system.memory_bytes, "MAX_JOBS is not set")
     threads = _number(facts, "NVCC_THREADS") or 1
     needed, have = jobs * threads * _GIB_A_THREAD, memory / 2**30
     if needed > have:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from tritonwin.facts.records import Facts
 from tritonwin.problems.check import (
-    NotApplicable,
     Seen,
     check,
+    need,
     need_triton,
     nvidia_capability,
     seen,
@@ -22,12 +22,12 @@ from tritonwin.support.versions import fits, parse
 
 @check("driver-too-old")
 def driver_too_old(facts: Facts) -> Iterator[Seen]:
-    if any(g.vendor in {"amd", "intel"} for g in facts.gpus) and not facts.nvidia_gpus:
-        raise NotApplicable("the GPU is not NVIDIA's")
-    if facts.system.machine.upper() == "ARM64" and not facts.nvidia_gpus:
-        raise NotApplicable("an ARM64 PC without an NVIDIA GPU")
-    if not (facts.triton or (facts.torch and facts.torch.cuda)):
-        raise NotApplicable("neither Triton nor a CUDA build of torch is installed")
+    nvidias = facts.nvidia_gpus
+    others = any(g.vendor in {"amd", "intel"} for g in facts.gpus)
+    need(nvidias or not others, "the GPU is not NVIDIA's")
+    need(nvidias or facts.system.machine.upper() != "ARM64", "an ARM64 PC without an NVIDIA GPU")
+    cuda = facts.torch and facts.torch.cuda
+    need(facts.triton or cuda, "neither Triton nor a CUDA build of torch is installed")
     driver = facts.nvidia_driver
     if driver is None or driver.error:
         text = driver.error if driver and driver.error else "no NVIDIA driver was found"
@@ -48,9 +48,7 @@ def driver_too_old(facts: Facts) -> Iterator[Seen]:
 def _generation(facts: Facts) -> Generation:
     capability = nvidia_capability(facts)
     generation = matrix.load().generation(capability)
-    if generation is None:
-        raise NotApplicable(f"compute capability {capability} is newer than this table")
-    return generation
+    return need(generation, f"compute capability {capability} is newer than this table")
 
 
 @check("gpu-generation-unsupported")
@@ -82,12 +80,12 @@ def _shortcomings(
     elif works == "not":
         yield "error", f"Triton {version} is installed, {whole or partly} is needed"
     torch = facts.torch
-    for name, have, need in (
+    for name, have, wanted in (
         ("torch", torch and torch.version, generation.torch),
         ("torch's CUDA", torch and torch.cuda, generation.cuda),
     ):
-        if have and need and not fits(have, need):
-            yield "error", f"{name} {have} is installed, {need} is needed"
+        if have and wanted and not fits(have, wanted):
+            yield "error", f"{name} {have} is installed, {wanted} is needed"
 
 
 @check("fp8-needs-sm89")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tritonwin.facts.amd import chip
 from tritonwin.facts.records import Facts, Interpreter
-from tritonwin.problems.check import NotApplicable, Seen, check, need_target, python_series, seen
+from tritonwin.problems.check import Seen, check, need, need_target, python_series, seen
 from tritonwin.support import matrix
 
 MAX_PATH = 260
@@ -19,9 +19,8 @@ _BUILD_TAIL = 200
 
 
 def _long_paths_on(facts: Facts) -> bool:
-    if facts.system.long_paths is None:
-        raise NotApplicable("the long path setting is not known")
-    return facts.system.long_paths
+    need(facts.system.long_paths is not None, "the long path setting is not known")
+    return bool(facts.system.long_paths)
 
 
 @check("max-path-260")
@@ -100,8 +99,7 @@ def arm64_emulated(facts: Facts) -> Iterator[Seen]:
     if (target.machine or "").upper() != "AMD64":
         return
     if facts.system.machine.upper() == "ARM64":
-        if not facts.nvidia_gpus:
-            raise NotApplicable("emulated, and no NVIDIA GPU is here to compute on")
+        need(facts.nvidia_gpus, "emulated, and no NVIDIA GPU is here to compute on")
         yield seen("this PC is ARM64, the Python is for x64", target.executable)
         return
     for gpu in facts.nvidia_gpus:

@@ -9,9 +9,9 @@ from tritonwin.facts.history import proven_state
 from tritonwin.facts.packages import knowledge
 from tritonwin.facts.records import Facts
 from tritonwin.problems.check import (
-    NotApplicable,
     Seen,
     check,
+    need,
     need_target,
     python_series,
     seen,
@@ -22,8 +22,7 @@ from tritonwin.support.packages import FORK
 @check("wheel-tag-unsupported")
 def wheel_tags(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
-    if target.platform_tag is None:
-        raise NotApplicable("the interpreter's platform is not known")
+    need(target.platform_tag, "the interpreter's platform is not known")
     # beside the fork, that it is there at all is the problem, and one that can be solved
     beside_fork = knowledge().other_tritons if facts.distribution(FORK) else ()
     for dist in facts.distributions:
@@ -79,8 +78,7 @@ def bnb_binaries(facts: Facts) -> Iterator[Seen]:
         )
     bnb = facts.distribution("bitsandbytes")
     if bnb is None:
-        if fork is None:
-            raise NotApplicable("bitsandbytes is not installed")
+        need(fork, "bitsandbytes is not installed")
         return
     if not facts.extensions_of("bitsandbytes"):
         yield seen(f"bitsandbytes {bnb.version} holds no library for Windows", bnb)
@@ -88,12 +86,10 @@ def bnb_binaries(facts: Facts) -> Iterator[Seen]:
 
 @check("environment-drifted")
 def drifted(facts: Facts) -> Iterator[Seen]:
-    if facts.proven is None:
-        raise NotApplicable("it was not proven yet: tritonwin verify")
+    before = need(facts.proven, "it was not proven yet: tritonwin verify")
     now = proven_state(facts)
     if now is None:
         return
-    before = facts.proven
     pairs = [("Python", before.python, now.python), ("the driver", before.driver, now.driver)]
     names = sorted({*before.versions, *now.versions})
     pairs += [(n, before.versions.get(n), now.versions.get(n)) for n in names]

@@ -11,9 +11,9 @@ from packaging.version import Version
 from tritonwin.facts.records import Facts, Torch
 from tritonwin.problems.check import (
     Check,
-    NotApplicable,
     Seen,
     check,
+    need,
     need_distribution,
     need_torch,
     need_triton,
@@ -35,9 +35,7 @@ def cpu_only_torch(facts: Facts) -> Iterator[Seen]:
         return
     if not examined(facts) and value_of("torch_build", facts) != "cpu":
         return  # a log may leave out what stands behind the plus
-    gpu = next(iter(facts.nvidia_gpus), None)
-    if gpu is None:
-        raise NotApplicable("no NVIDIA GPU was seen")
+    gpu = need(next(iter(facts.nvidia_gpus), None), "no NVIDIA GPU was seen")
     yield seen(
         f"torch {torch.version} is built without CUDA",
         torch.source,
@@ -47,9 +45,7 @@ def cpu_only_torch(facts: Facts) -> Iterator[Seen]:
 
 @check("intel-wrong-torch")
 def intel_wrong_torch(facts: Facts) -> Iterator[Seen]:
-    torch, arc = need_torch(facts), facts.intel_arc
-    if arc is None:
-        raise NotApplicable("no Arc of Intel is in charge")
+    torch, arc = need_torch(facts), need(facts.intel_arc, "no Arc of Intel is in charge")
     if torch.xpu or "+xpu" in torch.version:
         return
     yield seen(
@@ -85,13 +81,11 @@ def replaced_torch(facts: Facts) -> Iterator[Seen]:
 def _pairing(facts: Facts) -> tuple[Torch, str, str]:
     """torch, the series it wants and the series that is installed."""
     torch, triton = need_torch(facts), need_triton(facts)
-    if value_of("amd", facts) == "zluda" and not facts.nvidia_gpus:
-        raise NotApplicable("ZLUDA has a Triton of its own, which is not paired with torch so")
-    wanted = wanted_series(torch)
-    have = series(triton.version) if triton.version else None
-    if wanted is None or have is None:
-        raise NotApplicable("the pairing of this torch and Triton is not known")
-    return torch, wanted, have
+    paired = value_of("amd", facts) != "zluda" or facts.nvidia_gpus
+    need(paired, "ZLUDA has a Triton of its own, which is not paired with torch so")
+    unknown = "the pairing of this torch and Triton is not known"
+    have = need(series(triton.version or ""), unknown)
+    return torch, need(wanted_series(torch), unknown), have
 
 
 def _pair_evidence(torch: Torch, wanted: str) -> Evidence:
@@ -104,9 +98,7 @@ def _pair_evidence(torch: Torch, wanted: str) -> Evidence:
 @check("no-triton-for-torch-yet")
 def no_triton_yet(facts: Facts) -> Iterator[Seen]:
     torch = need_torch(facts)
-    wanted = wanted_series(torch)
-    if wanted is None:
-        raise NotApplicable(f"what torch {torch.version} wants is not known")
+    wanted = need(wanted_series(torch), f"what torch {torch.version} wants is not known")
     newest = matrix.load().newest_release()
     have = series(facts.triton.version) if facts.triton and facts.triton.version else None
     if Version(wanted) > Version(newest.series) and have != wanted:
@@ -157,8 +149,7 @@ _SAGE = ("sageattention", "sageattn3", "spas-sage-attn")
 
 def _wheel_mismatch(facts: Facts, *, names: tuple[str, ...]) -> Iterator[Seen]:
     dists = [d for n in names if (d := facts.distribution(n)) is not None]
-    if not dists:
-        raise NotApplicable(f"{names[0]} is not installed")
+    need(dists, f"{names[0]} is not installed")
     torch = need_torch(facts)
     for dist in dists:
         _, _, local = dist.version.partition("+")
@@ -184,8 +175,7 @@ flash_mismatch, sage_mismatch, extension_mismatch = (
 @check("flash-wheel-needs-cuda-dlls")
 def flash_needs_cuda_dlls(facts: Facts) -> Iterator[Seen]:
     flash = [e for e in facts.extensions if e.package in _FLASH]
-    if not flash:
-        raise NotApplicable("flash-attn is not installed")
+    need(flash, "flash-attn is not installed")
     if need_torch(facts).cuda is None:
         return  # cpu-only-torch is the cause then
     for extension in flash:

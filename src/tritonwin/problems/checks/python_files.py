@@ -9,9 +9,9 @@ from functools import partial
 from tritonwin.facts.records import Facts, PythonDev, RuntimeDll
 from tritonwin.problems.check import (
     Check,
-    NotApplicable,
     Seen,
     check,
+    need,
     need_target,
     python_series,
     seen,
@@ -21,15 +21,13 @@ from tritonwin.support.versions import older, series
 
 
 def _dev(facts: Facts) -> PythonDev:
-    if facts.python_dev is None:
-        raise NotApplicable("headers were not looked for")
-    return facts.python_dev
+    return need(facts.python_dev, "headers were not looked for")
 
 
 def _missing(facts: Facts, *, embedded: bool) -> Iterator[Seen]:
     target = need_target(facts)
-    if (target.kind == "embedded") is not embedded:
-        raise NotApplicable(f"this is {'no' if embedded else 'an'} embedded Python")
+    fitting = (target.kind == "embedded") is embedded
+    need(fitting, f"this is {'no' if embedded else 'an'} embedded Python")
     dev, triton = _dev(facts), facts.triton
     missing = [] if dev.headers else ["Python.h"]
     if facts.windows and dev.import_library is None:
@@ -59,8 +57,7 @@ embedded_no_headers, installed_no_headers = (
 @check("python-headers-wrong-set")
 def wrong_set(facts: Facts) -> Iterator[Seen]:
     dev = _dev(facts)
-    if dev.headers is None and dev.import_library is None:
-        raise NotApplicable("there are no headers to look at")
+    need(dev.headers or dev.import_library, "there are no headers to look at")
     for text, where in _contradictions(facts, dev):
         yield seen(text, where)
 
@@ -119,8 +116,7 @@ def _needs_msvcp(facts: Facts) -> bool:
 
 @check("vcredist-missing")
 def vcredist_missing(facts: Facts) -> Iterator[Seen]:
-    if not facts.runtime_dlls:
-        raise NotApplicable("the places of the VC runtime were not read")
+    need(facts.runtime_dlls, "the places of the VC runtime were not read")
     if facts.triton and _needs_msvcp(facts) and _loaded(facts, "msvcp140.dll") is None:
         yield seen(
             "libtriton.pyd needs msvcp140.dll, which is neither beside Python nor in System32",
@@ -139,11 +135,11 @@ def vcredist_missing(facts: Facts) -> Iterator[Seen]:
 
 @check("vcredist-too-old-beside-python")
 def vcredist_too_old(facts: Facts) -> Iterator[Seen]:
-    dll = _loaded(facts, "msvcp140.dll")
-    if dll is None or dll.version is None or not _needs_msvcp(facts):
-        raise NotApplicable("no msvcp140.dll of known version is loaded")
+    unloaded = "no msvcp140.dll of known version is loaded"
+    dll = need((_needs_msvcp(facts) and _loaded(facts, "msvcp140.dll")) or None, unloaded)
+    version = need(dll.version, unloaded)
     linker = facts.triton.libtriton_linker if facts.triton else None
-    broken = older(dll.version, MUTEX_BREAK) and not older(linker, MUTEX_BREAK)
+    broken = older(version, MUTEX_BREAK) and not older(linker, MUTEX_BREAK)
     # Microsoft promises only that a runtime serves what older tools made. In System32 an update
     # sees to that; a copy beside python.exe stays as it is.
     risky = dll.place != "system32" and linker is not None and older(dll.version, linker)

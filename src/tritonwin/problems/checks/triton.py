@@ -18,6 +18,7 @@ from tritonwin.problems.check import (
     NotApplicable,
     Seen,
     check,
+    need,
     need_target,
     need_triton,
     nvidia_capability,
@@ -51,8 +52,8 @@ def triton_missing(facts: Facts) -> Iterator[Seen]:
     elsewhere = facts.system.machine.upper() == "ARM64" or any(
         gpu.vendor == "intel" for gpu in facts.gpus
     )
-    if facts.windows and elsewhere and not facts.nvidia_gpus and not facts.amd_gpus:
-        raise NotApplicable("no GPU is here that triton-windows computes on")
+    computes = not facts.windows or not elsewhere or facts.nvidia_gpus or facts.amd_gpus
+    need(computes, "no GPU is here that triton-windows computes on")
     if facts.triton is None:
         text = "no package folder named triton is on this Python's path"
         where = target.site_packages[0] if target.site_packages else target.executable
@@ -172,8 +173,8 @@ def _mark(triton: Triton, rule: Rule) -> Seen:
 
 def _windows_binary(facts: Facts) -> Triton:
     triton = need_triton(facts)
-    if not (triton.libtriton or "").lower().endswith(".pyd"):
-        raise NotApplicable("there is no Windows binary of Triton")
+    binary = (triton.libtriton or "").lower().endswith(".pyd")
+    need(binary, "there is no Windows binary of Triton")
     return triton
 
 
@@ -196,9 +197,7 @@ def patch_incomplete(facts: Facts) -> Iterator[Seen]:
 @check("triton-patch-overwritten")
 def patch_overwritten(facts: Facts) -> Iterator[Seen]:
     triton = _windows_binary(facts)
-    record = facts.patch
-    if record is None:
-        raise NotApplicable("tritonwin has patched nothing here")
+    record = need(facts.patch, "tritonwin has patched nothing here")
     if triton.import_hook is None:
         for file in record.original:
             yield seen(
@@ -239,9 +238,7 @@ EXE_IN_VARIABLES = frozenset({"tool-variables", "tool-variables-3.3"})
 @check("ptxas-path-variable-ignored")
 def ptxas_variable(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
-    variable = facts.variable("TRITON_PTXAS_PATH")
-    if variable is None:
-        raise NotApplicable("TRITON_PTXAS_PATH is not set")
+    variable = need(facts.variable("TRITON_PTXAS_PATH"), "TRITON_PTXAS_PATH is not set")
     if EXE_IN_VARIABLES.intersection(triton.defects):
         yield seen(
             f"TRITON_PTXAS_PATH is {variable.value}; this Triton reads TRITON_PTXAS.EXE_PATH",
