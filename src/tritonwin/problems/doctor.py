@@ -89,13 +89,16 @@ Rank = tuple[int, ...]
 
 def by_layer(problem: Problem) -> Rank:
     """Severity first, then from the ground up: facts are mostly certain."""
-    severity, certainty, layer, position = _ranks(problem)
-    return severity, layer, certainty, position
+    layer = catalogue.load().entry(problem.id).layer
+    severity, *rest = by_certainty(problem)
+    return severity, catalogue.LAYERS.index(layer), *rest
 
 
 def by_certainty(problem: Problem) -> Rank:
     """Severity first, then what is proven: a log leaves much open."""
-    return _ranks(problem)
+    position = list(catalogue.load().entries).index(problem.id)
+    severity, certainty = problem.severity, problem.certainty
+    return SEVERITIES.index(severity), CERTAINTIES.index(certainty), position
 
 
 def fold(
@@ -130,24 +133,9 @@ def fold(
 
 
 def _reachable(problem: str) -> tuple[str, ...]:
-    """Everything that the problem explains, directly or through others."""
+    """Everything that the problem explains, directly or through others, nearest first."""
     entries = catalogue.load().entries
-    seen: dict[str, None] = {}
     waiting = list(entries[problem].explains)
-    while waiting:
-        current = waiting.pop(0)
-        if current not in seen:
-            seen[current] = None
-            waiting.extend(entries[current].explains)
-    return tuple(seen)
-
-
-def _ranks(problem: Problem) -> tuple[int, int, int, int]:
-    entry = catalogue.load().entry(problem.id)
-    position = list(catalogue.load().entries).index(problem.id)
-    return (
-        SEVERITIES.index(problem.severity),
-        CERTAINTIES.index(problem.certainty),
-        catalogue.LAYERS.index(entry.layer),
-        position,
-    )
+    for current in waiting:  # which grows
+        waiting += [each for each in entries[current].explains if each not in waiting]
+    return tuple(waiting)
