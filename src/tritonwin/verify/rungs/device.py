@@ -47,9 +47,6 @@ class Buffer:
     def data_ptr(self) -> int:
         return self._pointer
 
-    def element_size(self) -> int:
-        return FORMATS[self.dtype][1]
-
     def read(self, start: int = 0, count: int | None = None) -> array.array[Any]:
         """Elements from `start` on. Waits for what was launched before."""
         code, width = FORMATS[self.dtype]
@@ -58,7 +55,7 @@ class Buffer:
         return found
 
     def write(self, content: array.array[Any], start: int = 0) -> None:
-        self._device.upload(content, self._pointer + start * self.element_size())
+        self._device.upload(content, self._pointer + start * FORMATS[self.dtype][1])
 
 
 def load_driver() -> ctypes.CDLL:

@@ -8,14 +8,13 @@ import math
 import os
 import re
 import struct
-import subprocess
 import sys
 from typing import Any, Callable
 
 import triton
 import triton.language as tl
 from device import NOT_COMPUTED, check_sum, computes, first_device, load_driver, report, values
-from probe_runner import NotApplicableError
+from probe_runner import NotApplicableError, output_of
 
 try:
     from triton.language.extra import libdevice
@@ -304,21 +303,11 @@ def heard(said: str, *, wine: bool) -> str:
 
 
 def device_print() -> str:
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", CHILD, os.path.dirname(os.path.abspath(__file__))],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        timeout=SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(
-            f"exit {done.returncode}: {done.stderr.decode('utf-8', 'replace')[-2000:]}"
-        )
-    if not computes(load_driver()):
-        return NOT_COMPUTED
-    return heard(done.stdout.decode("utf-8", "replace"), wine=under_wine())
+    folder = os.path.dirname(os.path.abspath(__file__))
+    code, said = output_of([sys.executable, "-B", "-c", CHILD, folder], SECONDS)
+    if code:
+        raise RuntimeError(f"exit {code}: {said[-2000:]}")
+    return heard(said, wine=under_wine()) if computes(load_driver()) else NOT_COMPUTED
 
 
 # -- large: an array of more than 4 GB at both ends, with sizes that 32 bits cannot hold
