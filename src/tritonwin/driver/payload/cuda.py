@@ -11,7 +11,7 @@ import os
 import struct
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 
-from tritonwin.driver.payload.api import Api, parse
+from tritonwin.driver.payload.api import Api
 from tritonwin.driver.payload.descriptors import TensorMap, TensorMaps
 from tritonwin.driver.payload.packed import Packed
 from tritonwin.driver.payload.sources import DriverSource, check_functions
@@ -137,8 +137,7 @@ class CudaUtils(TensorMaps, Packed):
 
     # -- devices
 
-    def get_device_properties(self, *args: Any) -> dict[str, int]:
-        (number,) = parse("i", args)
+    def get_device_properties(self, number: int) -> dict[str, int]:
         driver = self._driver
         device = self._device(number)
         numbers = dict(_PROPERTIES)
@@ -153,32 +152,28 @@ class CudaUtils(TensorMaps, Packed):
         self._driver.status("cuDeviceGet", byref(found), number)  # the next call says what is wrong
         return found.value
 
-    def get_device_capability(self, *args: Any) -> tuple[int, int]:
-        (number,) = parse("i", args)
+    def get_device_capability(self, number: int) -> tuple[int, int]:
         device = self._driver.integer("cuDeviceGet", number)
         return self._driver.attribute(_MAJOR, device), self._driver.attribute(_MINOR, device)
 
-    def get_current_device(self, *args: Any) -> int:
-        parse("", args)
+    def get_current_device(self) -> int:
         self._driver.ensure_context()
         device: int = self._driver.integer("cuCtxGetDevice")
         return device
 
-    def set_current_device(self, *args: Any) -> None:
-        self._driver.use_device(*parse("i", args))
+    def set_current_device(self, number: int) -> None:
+        self._driver.use_device(number)
 
-    def get_default_stream(self, *args: Any) -> int:
-        self._driver.use_device(*parse("i", args))
+    def get_default_stream(self, number: int) -> int:
+        self._driver.use_device(number)
         return 0
 
-    def is_stream_capturing(self, *args: Any) -> bool:
-        (stream,) = parse("K", args)
+    def is_stream_capturing(self, stream: int) -> bool:
         status = c_int()
         self._driver("cuStreamIsCapturing", stream, byref(status))
         return status.value != 0
 
-    def set_printf_fifo_size(self, *args: Any) -> None:
-        (size,) = parse("l", args)
+    def set_printf_fifo_size(self, size: int) -> None:
         if size < 0:
             raise ValueError("fifo size must be non-negative")
         self._driver.ensure_context(0)
@@ -188,8 +183,7 @@ class CudaUtils(TensorMaps, Packed):
 
     # -- kernels
 
-    def load_binary(self, *args: Any) -> tuple[int, ...]:
-        name, data, shared, device = parse("sOii", args)
+    def load_binary(self, name: bytes, data: Any, shared: int, device: int) -> tuple[int, ...]:
         if isinstance(data, str):
             data = data.encode()
         if not isinstance(data, (bytes, bytearray)):
@@ -222,14 +216,12 @@ class CudaUtils(TensorMaps, Packed):
         own = self._of(function, _STATIC_SHARED)
         driver("cuFuncSetAttribute", function, _DYNAMIC_SHARED, optin - own)
 
-    def unload_module(self, *args: Any) -> None:
-        self._driver("cuModuleUnload", *parse("K", args))
+    def unload_module(self, module: int) -> None:
+        self._driver("cuModuleUnload", module)
 
-    def cuOccupancyMaxActiveClusters(self, *args: Any) -> int:  # noqa: N802 - Triton's name
-        function, shared, *cluster = parse(
-            self._module.functions["cuOccupancyMaxActiveClusters"], args
-        )
-        x, y, z = (*cluster, 1, 1)[:3]
+    def cuOccupancyMaxActiveClusters(  # noqa: N802 - Triton's name
+        self, function: int, shared: int, x: int, y: int = 1, z: int = 1
+    ) -> int:
         self._driver("cuFuncSetAttribute", function, _DYNAMIC_SHARED, shared)
         attribute = ctypes.create_string_buffer(
             struct.pack(

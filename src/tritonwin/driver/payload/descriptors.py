@@ -7,7 +7,7 @@ import struct
 from ctypes import c_int, c_uint, c_uint64
 from functools import partial
 
-from tritonwin.driver.payload.api import parse, type_name
+from tritonwin.driver.payload.api import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,14 +72,15 @@ class TensorMaps:
     _text: str
     _driver: Any
 
-    def fill_1d_tma_descriptor(self, *args: Any) -> None:
-        address, dim, box, size, target = self._fill_arguments("fill_1d_tma_descriptor", args)
+    def fill_1d_tma_descriptor(
+        self, address: int, dim: int, box: int, size: int, target: Any
+    ) -> None:
         self._encode(target, address, [dim], [dim * size], [box], size, swizzle=0, promotion=0)
 
-    def fill_2d_tma_descriptor(self, *args: Any) -> None:
-        address, outer, inner, box_outer, box_inner, size, target = self._fill_arguments(
-            "fill_2d_tma_descriptor", args
-        )
+    def fill_2d_tma_descriptor(
+        self, address: int, outer: int, inner: int, box_outer: int, box_inner: int, size: int,
+        target: Any,
+    ) -> None:  # fmt: skip
         width = size * box_inner
         # the convention between Triton's code generation and this function
         swizzle = 3 if width >= 128 else 2 if width >= 64 else 1
@@ -87,41 +88,33 @@ class TensorMaps:
         strides = [inner * size, inner * outer * size]
         self._encode(target, address, [inner, outer], strides, box, size, swizzle, promotion=2)
 
-    def _fill_arguments(self, name: str, args: tuple[Any, ...]) -> list[Any]:
-        form = self._module.functions[name]
-        if not form.endswith("y*"):
-            return parse(form, args)
-        *row, target = parse(form.replace("y*", "O"), args)
-        return [*row, ctypes.addressof(ctypes.c_char.from_buffer(target))]
-
     def _encode(
-        self, target: int, address: int, dims: list[int], strides: list[int], box: list[int],
+        self, target: Any, address: int, dims: list[int], strides: list[int], box: list[int],
         size: int, swizzle: int, promotion: int,
     ) -> None:  # fmt: skip
         if size not in (1, 2, 4):
             raise ValueError("elementSize must be 1, 2, or 4")
         kind = {1: 0, 2: 1, 4: 2}[size]
+        place = target if isinstance(target, int) else _address(target)
         self._driver(
-            "cuTensorMapEncodeTiled", target, kind, len(dims), address, _u64(dims), _u64(strides),
+            "cuTensorMapEncodeTiled", place, kind, len(dims), address, _u64(dims), _u64(strides),
             _u32(box), _u32([1] * len(dims)), 0, swizzle, promotion, 0,
         )  # fmt: skip
 
-    def fill_tma_descriptor(self, *args: Any) -> TensorMap | None:
+    def fill_tma_descriptor(self, *row: Any) -> TensorMap | None:
         if self._module.functions["fill_tma_descriptor"][:2] == "KK":  # 3.4: into given memory
-            target, *row = parse("KKiiiOOO", args)
-            self._tiled(target, [*row, 0])
+            self._tiled(row[0], [*row[1:], 0])
             return None
-        return self.fill_tma_descriptor_tiled(*args)
+        return self.fill_tma_descriptor_tiled(*(*row, 0)[:8])
 
-    def fill_tma_descriptor_tiled(self, *args: Any) -> TensorMap:
-        row = parse("KiiiOOOi", args)
+    def fill_tma_descriptor_tiled(self, *row: Any) -> TensorMap:
         memory = _aligned(128)
         shape, strides = self._tiled(_address(memory), row)
         if "desc_u64[1]" in self._text:
             _clear_wide_index(memory, self._driver, shape, strides, row[2])
         return _tensor_map(memory)
 
-    def _tiled(self, target: int, row: list[Any]) -> tuple[list[int], list[int]]:
+    def _tiled(self, target: int, row: Sequence[Any]) -> tuple[list[int], list[int]]:
         address, swizzle, size, kind, block, shape, strides, padding = row
         box = _reversed(block, "blockSize", "block size", None)
         dims = _reversed(shape, "shape", "shape", len(box))
@@ -146,8 +139,7 @@ class TensorMaps:
             )
         return dims, lengths
 
-    def fill_tma_descriptor_im2col(self, *args: Any) -> TensorMap:
-        row = parse(self._module.functions["fill_tma_descriptor_im2col"], args)
+    def fill_tma_descriptor_im2col(self, *row: Any) -> TensorMap:
         address, swizzle, size, kind, block, shape, strides, padding, low, high, *rest = row
         dims = _reversed(shape, "shape", "shape", None)
         box = _reversed(block, "blockSize", "block size", None)

@@ -11,7 +11,7 @@ import re
 import struct
 from ctypes import byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
 
-from tritonwin.driver.payload.api import Api, parse
+from tritonwin.driver.payload.api import Api
 from tritonwin.driver.payload.packed import Packed
 from tritonwin.driver.payload.sources import DriverSource, UnknownDriverError, check_functions
 
@@ -138,8 +138,7 @@ class HipDriver(Api):
 class HipUtils(Packed):
     """The functions of `hip_utils`, as Triton calls them."""
 
-    def get_device_properties(self, *args: Any) -> dict[str, Any]:
-        (number,) = parse("i", args)
+    def get_device_properties(self, number: int) -> dict[str, Any]:
         memory = ctypes.create_string_buffer(_PROPERTIES_SIZE)
         self._driver("hipGetDevicePropertiesR0600", memory, number)
         found = {}
@@ -149,8 +148,7 @@ class HipUtils(Packed):
             found[name] = value.split(b"\0")[0].decode() if form[-1] == "s" else value
         return found
 
-    def load_binary(self, *args: Any) -> tuple[int, ...]:
-        name, data, _, _ = parse("sOii", args)
+    def load_binary(self, name: bytes, data: Any, *_: int) -> tuple[int, ...]:
         if not isinstance(data, (bytes, bytearray)):
             raise TypeError(f"a bytes-like object is required, not '{type(data).__name__}'")
         logs = [ctypes.create_string_buffer(_LOG_SIZE) for _ in range(2)]
@@ -170,8 +168,8 @@ class HipUtils(Packed):
         self._driver.status("hipFuncGetAttribute", byref(value), which, function)
         return value.value
 
-    def unload_module(self, *args: Any) -> None:
-        self._driver("hipModuleUnload", *parse("K", args))
+    def unload_module(self, module: int) -> None:
+        self._driver("hipModuleUnload", module)
 
     def create_tdm_descriptor(self, *_: Any) -> None:
         raise RuntimeError("tensor descriptors of gfx1250 need the compiled driver: driver off")

@@ -49,14 +49,21 @@ class Packed:
 
     def namespace(self, **types: Any) -> SimpleNamespace:
         """The stand-in for the compiled module: its functions, and types besides."""
-        names = {name: getattr(self, name) for name in self._module.functions}
+        names = {name: self._function(name, form) for name, form in self._module.functions.items()}
         return SimpleNamespace(
             **names, careful=self.careful, PyKernelArg=KernelArgument, ARG_CONSTEXPR=CONSTEXPR,
             ARG_KERNEL=KERNEL, ARG_TUPLE=TUPLE, **types,
         )  # fmt: skip
 
-    def build_signature_metadata(self, *args: Any) -> Signature:
-        (types,) = parse("O", args)
+    def _function(self, name: str, form: str) -> Any:
+        """A function of the compiled module, which parses its arguments by the release's format."""
+        method = getattr(self, name)
+        if name in ("launch", "create_tdm_descriptor"):
+            return method
+        form = form.replace("s#", "O").replace("y*", "O")
+        return lambda *args: method(*parse(form, args))
+
+    def build_signature_metadata(self, types: Any) -> Signature:
         leaves = tuple(leaf_of(each, self._module) for each in types)
         signature = Signature(len(leaves))
         signature.leaves = leaves
