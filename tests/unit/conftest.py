@@ -8,12 +8,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import healthy
 import pytest
 from commands import Call, Said
 from list_server import ListServer, list_server
 from target_env import TargetEnvironment, give_pip, make_environment, pip_folder
 
 from tritonwin.cli import app
+from tritonwin.facts import snapshot
+from tritonwin.facts.redaction.identity import Identity
 
 
 @pytest.fixture
@@ -27,6 +30,14 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         return Said(status, *capsys.readouterr())
 
     return called
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A snapshot of a machine without Triton."""
+    file = tmp_path / "facts.json"
+    snapshot.write(healthy.changed(triton=None), file, Identity())
+    return file
 
 
 @pytest.fixture(scope="session")

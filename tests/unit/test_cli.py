@@ -10,14 +10,15 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import healthy
+import click
 import pytest
 from commands import Call
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tritonwin import __version__
 from tritonwin.cli import app
-from tritonwin.facts import snapshot
-from tritonwin.facts.redaction.identity import Identity
+from tritonwin.cli.options import Arch
 from tritonwin.output import schema
 
 
@@ -29,13 +30,6 @@ def run(*args: str, env: Mapping[str, str] | None = None) -> subprocess.Complete
         timeout=120,
         env={**os.environ, **(env or {})},
     )
-
-
-@pytest.fixture
-def saved(tmp_path: Path) -> Path:
-    file = tmp_path / "facts.json"
-    snapshot.write(healthy.changed(triton=None), file, Identity())
-    return file
 
 
 def test_version_needs_no_library() -> None:
@@ -280,3 +274,27 @@ def test_no_arguments_give_the_state_and_the_next_step() -> None:
     assert lines[0].startswith(("Triton ", "A "))
     assert re.search("-m tritonwin (doctor|verify)$", "\n".join(lines), re.MULTILINE)
     assert len(lines) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("89", 89), ("8.9", 89), ("sm_120", 120), ("SM89", 89), ("compute_100", 100), ("12.0", 120)],
+)
+def test_a_compute_capability_as_it_is_copied(text: str, number: int) -> None:
+    assert Arch().convert(text, None, None) == number
+
+
+@pytest.mark.parametrize(
+    "text", ["9", "4.9", "8", "sm_8", "9.0a", "1000", "8,9", "ada", "", "nan", "\u0663", "-5"]
+)
+def test_what_is_no_compute_capability(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"such as 89, 8\.9 or sm_89"):
+        Arch().convert(text, None, None)
+
+
+@given(st.text(max_size=20) | st.floats().map(str) | st.integers().map(str))
+def test_nothing_else_comes_out(text: str) -> None:
+    try:
+        assert 50 <= Arch().convert(text, None, None) <= 999
+    except click.BadParameter:
+        pass

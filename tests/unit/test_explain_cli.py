@@ -7,12 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import healthy
 import pytest
 from commands import Call
-
-from tritonwin.facts import snapshot
-from tritonwin.facts.redaction.identity import Identity
 
 LOG = """\
 ** Python executable: F:\\Comfy UI\\python_embeded\\python.exe
@@ -66,12 +62,10 @@ def test_an_unknown_log_is_no_failure_and_says_where_to_look(call: Call) -> None
     assert "snapshot" not in healthy_log
 
 
-def test_a_snapshot_adds_what_the_log_does_not_say(call: Call, tmp_path: Path) -> None:
-    facts = tmp_path / "facts.json"
-    snapshot.write(healthy.changed(triton=None), facts, Identity())
+def test_a_snapshot_adds_what_the_log_does_not_say(call: Call, saved: Path) -> None:
     line = b"RuntimeError: Cannot find a working triton installation.\n"
-    document = call("explain", "--snapshot", facts, "--json", stdin=line).document
-    assert document["snapshot"] == str(facts)
+    document = call("explain", "--snapshot", saved, "--json", stdin=line).document
+    assert document["snapshot"] == str(saved)
     (problem, *_) = document["problems"]
     assert (problem["id"], problem["certainty"]) == ("triton-missing", "certain")
 

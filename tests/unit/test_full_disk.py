@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import healthy
 import pytest
 
 from tritonwin.cli import endings
 from tritonwin.errors import Exit
-from tritonwin.facts import snapshot
-from tritonwin.facts.redaction.identity import Identity
 from tritonwin.system.files import write_whole
 
 posix = pytest.mark.skipif(os.name == "nt", reason="/dev/full and limits on files are POSIX's")
@@ -24,13 +20,9 @@ full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 LOG = "ModuleNotFoundError: No module named 'triton'\n"
 
 
-@pytest.fixture
-def saved(tmp_path: Path) -> Path:
-    file = tmp_path / "facts.json"
-    snapshot.write(healthy.changed(triton=None), file, Identity())
-    (tmp_path / "a.log").write_text(LOG)
-    (tmp_path / "a-1-py3-none-any.whl").write_bytes(b"")
-    return file
+@pytest.fixture(autouse=True)
+def inputs(saved: Path) -> None:
+    saved.with_name("a.log").write_text(LOG)
 
 
 def started(
@@ -64,9 +56,7 @@ PLAIN = {"--version", "--markdown"}
 
 @full
 @pytest.mark.parametrize("args", ANSWERS, ids=" ".join)
-def test_an_answer_that_cannot_be_written(
-    tmp_path: Path, saved: Path, args: tuple[str, ...]
-) -> None:
+def test_an_answer_that_cannot_be_written(tmp_path: Path, args: tuple[str, ...]) -> None:
     as_json = () if PLAIN & set(args) else ("--json",)
     for line, unbuffered in ((args, "1"), ((*args, *as_json), "")):
         done = started(tmp_path, *line, code=FULL, PYTHONUNBUFFERED=unbuffered)
@@ -94,7 +84,7 @@ def test_who_changed_something_hears_where_that_is_seen(tmp_path: Path) -> None:
     ],
 )
 def test_no_part_of_a_file_lies_under_its_name(
-    tmp_path: Path, saved: Path, file: str, args: tuple[str, ...]
+    tmp_path: Path, file: str, args: tuple[str, ...]
 ) -> None:
     names = {p.name for p in tmp_path.iterdir()} | {"home"}
     for there in (False, True):
@@ -110,7 +100,7 @@ def test_no_part_of_a_file_lies_under_its_name(
 
 
 @full
-def test_a_device_stays_one(tmp_path: Path, saved: Path) -> None:
+def test_a_device_stays_one(tmp_path: Path) -> None:
     for device, status in (("/dev/null", Exit.PROBLEMS), ("/dev/full", Exit.USAGE)):
         done = started(tmp_path, "doctor", "--snapshot", "facts.json", "--html", device)
         assert done.returncode == status, done
@@ -127,7 +117,8 @@ def test_what_is_replaced_keeps_its_rights_and_its_links(tmp_path: Path) -> None
     assert link.is_symlink()
     assert file.read_bytes() == b"new"
     assert file.stat().st_mode & 0o777 == 0o640
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.html", "page.html"]
+    assert sorted(p.name for p in tmp_path.glob("*.html")) == ["link.html", "page.html"]
+    assert not list(tmp_path.glob("*.tmp"))
 
 
 @full
@@ -144,8 +135,6 @@ def test_json_is_for_us_alone(tmp_path: Path) -> None:
     done = started(tmp_path, "run", "--python", "/no", "--", "main.py", "--json")
     assert (done.returncode, done.stdout) == (Exit.USAGE, "")
     assert "/no" in done.stderr
-    refused = started(tmp_path, "doctor", "--python", "/no", "--json")
-    assert json.loads(refused.stdout)["schema"] == "tritonwin.error/1"
 
 
 def test_an_argument_that_windows_refuses_elsewhere_is_said(

@@ -10,12 +10,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import healthy
 import pytest
 from pace import PATIENCE
-
-from tritonwin.facts import snapshot
-from tritonwin.facts.redaction.identity import Identity
 
 posix = pytest.mark.skipif(os.name == "nt", reason="signals and named pipes of POSIX")
 LINE = b"RuntimeError: Failed to find C compiler.\n"
@@ -54,13 +50,6 @@ def test_ctrl_c_is_for_the_program_that_writes_the_log(blocking: bool) -> None:
     assert document["lines"] == 250_001
 
 
-@pytest.fixture
-def saved(tmp_path: Path) -> str:
-    file = tmp_path / "facts.json"
-    snapshot.write(healthy.changed(triton=None), file, Identity())
-    return str(file)
-
-
 @pytest.mark.parametrize(
     "device", [os.devnull, *(["NUL.log"] if os.name == "nt" else ["/dev/zero"])]
 )
@@ -73,10 +62,10 @@ def saved(tmp_path: Path) -> str:
     ids=["explain", "doctor"],
 )
 def test_a_device_is_no_log(
-    saved: str, device: str, words: Callable[[str, str], tuple[str, ...]]
+    saved: Path, device: str, words: Callable[[str, str], tuple[str, ...]]
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tritonwin", *words(saved, device)],
+        [sys.executable, "-m", "tritonwin", *words(str(saved), device)],
         capture_output=True, check=False, timeout=PATIENCE / 4,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, b"")
