@@ -6,7 +6,9 @@ import os
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import build_pyz
 import pytest
 from winlane import HeadersUnavailable, Lane, LaneUnavailable, Machine
 
@@ -32,6 +34,14 @@ def lane() -> Iterator[Lane]:
         ready = Lane.ready()
     with ready:
         yield ready
+
+
+@pytest.fixture(scope="session")
+def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The single file as the script makes it, with its batch file beside it."""
+    file = tmp_path_factory.mktemp("pyz") / "tritonwin.pyz"
+    assert all(made.stat().st_size < 3_000_000 for made in build_pyz.build(file))
+    return file
 
 
 @pytest.fixture

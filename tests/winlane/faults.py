@@ -83,6 +83,17 @@ def one_an_id(faults: Iterable[F]) -> list[ParameterSet]:
     return params
 
 
+def usual(values: Iterable[Any], *quick: Any) -> list[ParameterSet]:
+    """Values, or tuples of them, for a test that runs by default with the quick ones alone."""
+    return [
+        pytest.param(
+            *(value if isinstance(value, tuple) else (value,)),
+            marks=() if value in quick else pytest.mark.full,
+        )
+        for value in values
+    ]
+
+
 def each(fault: Fault, *, quick: bool) -> ParameterSet:
     return pytest.param(fault, id=fault.name, marks=() if quick else pytest.mark.full)
 

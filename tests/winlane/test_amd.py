@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faults import AMD, CARD, Fault, each, prepare
+from faults import AMD, CARD, Fault, each, prepare, usual
 from repairs import Repair
 from test_doctor import doctor
 from test_verify import only, verify
@@ -26,10 +26,7 @@ CHIPS = ("gfx1030", "gfx1036", "gfx1100", "gfx1101", "gfx1103", "gfx1150", "gfx1
          "gfx1201")  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "architecture",
-    [pytest.param(c, marks=() if c == "gfx1100" else pytest.mark.full) for c in HEALTHY],
-)
+@pytest.mark.parametrize("architecture", usual(HEALTHY, "gfx1100"))
 def test_a_healthy_machine_is_left_alone(machine: Machine, architecture: str) -> None:
     document = doctor(prepare(machine, Fault(chip=architecture, triton="triton-3.7")))
     assert [p["id"] for p in document["problems"] if p["severity"] != "info"] == []
@@ -79,9 +76,7 @@ def launched(env: Environment, log: str) -> list[str]:
     return [line["kernel"] for line in lines if line["event"] == "launch"]
 
 
-@pytest.mark.parametrize(
-    "library", ["amdhip64_7.dll", pytest.param("amdhip64_6.dll", marks=pytest.mark.full)]
-)
+@pytest.mark.parametrize("library", usual(["amdhip64_7.dll", "amdhip64_6.dll"], "amdhip64_7.dll"))
 def test_the_ladder_on_a_card(machine: Machine, library: str) -> None:
     """No torch of NVIDIA's, no compiler: the driver runs in Python. No number is claimed."""
     seed = prepare(machine, Fault(chip="gfx1100", triton="triton-3.7"))
@@ -101,10 +96,7 @@ def test_the_ladder_on_a_card(machine: Machine, library: str) -> None:
     assert launched(seed.env, r"C:\hip.log") == ["add"]
 
 
-@pytest.mark.parametrize(
-    "architecture",
-    [pytest.param(c, marks=() if c == "gfx1201" else pytest.mark.full) for c in CHIPS],
-)
+@pytest.mark.parametrize("architecture", usual(CHIPS, "gfx1201"))
 def test_code_objects_for_nine_chips(machine: Machine, architecture: str) -> None:
     env = machine.environment("3.12", "comfyui", [WHEELS["triton-3.8"]])
     rungs = verify(machine, env, *only("import-triton", "compile-hsaco"), "--chip", architecture)

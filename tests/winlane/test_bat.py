@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import build_pyz
 import pytest
+from faults import usual
 from pages import opened
 from trees import tree_hash
 from winlane import Lane, Machine, standins
@@ -50,11 +50,9 @@ SHAPES = {
 SOME = {"plain", "node", "all of it"}  # in every run
 
 
-@pytest.fixture(scope="session")
-def bat(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("bat") / "tritonwin.pyz"
-    build_pyz.build(file)
-    return file.with_suffix(".bat")
+@pytest.fixture
+def bat(pyz: Path) -> Path:
+    return pyz.with_suffix(".bat")
 
 
 def placed(machine: Machine, bat: Path, shape: str) -> tuple[str, str]:
@@ -74,9 +72,7 @@ def typed(machine: Machine, line: str, **options: str) -> Result:
     return machine.start(f'cmd /d /s /c "{line}"', cwd="C:\\", timeout=120, **options)
 
 
-@pytest.mark.parametrize(
-    "shape", [pytest.param(s, marks=() if s in SOME else FULL) for s in SHAPES]
-)
+@pytest.mark.parametrize("shape", usual(SHAPES, *SOME))
 def test_it_finds_the_python_in_every_folder(machine: Machine, bat: Path, shape: str) -> None:
     machine.home("jörg")
     python, file = placed(machine, bat, shape)

@@ -17,7 +17,7 @@ import overlay
 import pytest
 import test_patch
 from driver_outcomes import compiled_outcomes
-from faults import FAULTS, seeded
+from faults import FAULTS, seeded, usual
 from overlay import VERSIONS, Version
 from trees import describe_tree
 from winlane import Environment, Machine
@@ -30,6 +30,8 @@ from tritonwin.patch.rules import RULES
 CALLS = Path(__file__).resolve().parents[1] / "driver"
 HEADERS = "embedded-python-no-headers"
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+PAIRS = [(python, version) for python in PYTHONS for version in VERSIONS]
+NO_WHEEL = ("3.13", "3.1.0")
 
 
 def driver(machine: Machine, made: Environment, word: str) -> dict[str, Any]:
@@ -89,13 +91,7 @@ def test_upstreams_sources_patched_on_disk_launch_in_either_order(
 
 
 @pytest.mark.parametrize(
-    ("python", "version"),
-    [
-        pytest.param(p, v, marks=() if (p, v) == ("3.10", "3.4.0") else pytest.mark.full)
-        for p in PYTHONS
-        for v in VERSIONS
-        if (p, v) != ("3.13", "3.1.0")  # there is no such wheel
-    ],
+    ("python", "version"), usual([each for each in PAIRS if each != NO_WHEEL], ("3.10", "3.4.0"))
 )
 def test_every_python_launches_both_sources_of_every_release(
     machine: Machine, python: str, version: str
@@ -214,10 +210,7 @@ def arrived(found: dict[str, Any], launch: dict[str, Any], scratch: int) -> None
     assert passed == [value.to_bytes(size, "little").hex() for value, size in given]
 
 
-@pytest.mark.parametrize(
-    "version",
-    [pytest.param(v, marks=() if v == "3.8.0" else pytest.mark.full) for v in VERSIONS],
-)
+@pytest.mark.parametrize("version", usual(VERSIONS, "3.8.0"))
 def test_the_patched_driver_for_amd_is_compiled_and_launches(
     machine: Machine, version: str
 ) -> None:
@@ -242,14 +235,7 @@ def test_the_patched_driver_for_amd_is_compiled_and_launches(
         arrived(said["hip_launch:gfx1100"]["ok"], launch, scratch=0)
 
 
-@pytest.mark.parametrize(
-    ("python", "version"),
-    [
-        pytest.param(p, v, marks=() if (p, v) == ("3.13", "3.7.1") else pytest.mark.full)
-        for p in PYTHONS
-        for v in VERSIONS
-    ],
-)
+@pytest.mark.parametrize(("python", "version"), usual(PAIRS, ("3.13", "3.7.1")))
 def test_every_call_is_that_of_the_module_compiled_on_linux(
     machine: Machine, python: str, version: str, tmp_path: Path
 ) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import build_pyz
 import lane_stories
 import pytest
 from lane_stories import PLOTS, Plot
@@ -23,13 +22,6 @@ LOGS = {
     "possible": "RuntimeError: 0 active drivers ([]). There should only be one.",
     "unknown": "ValueError: no idea",
 }
-
-
-@pytest.fixture(scope="session")
-def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("pyz") / "tritonwin.pyz"
-    build_pyz.build(file)
-    return file
 
 
 @dataclass

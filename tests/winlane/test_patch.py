@@ -16,6 +16,7 @@ from typing import Any
 
 import overlay
 import pytest
+from faults import usual
 from overlay import VERSIONS, Version
 from trees import describe_tree
 from winlane import Environment, Machine
@@ -28,13 +29,9 @@ STAGES = ("import", "cubin:86", "helper", "launch")
 
 def each(*default: str, versions: Iterable[str] = VERSIONS) -> Any:
     """One test a version; all but the default ones are heavy."""
-    return pytest.mark.parametrize(
-        "version",
-        [
-            pytest.param(VERSIONS[name], id=name, marks=() if name in default else pytest.mark.full)
-            for name in versions
-        ],
-    )
+    chosen = {name: VERSIONS[name] for name in versions}
+    quick = (VERSIONS[name] for name in default)
+    return pytest.mark.parametrize("version", usual(chosen.values(), *quick), ids=chosen)
 
 
 def patch(machine: Machine, made: Environment, *words: str) -> dict[str, Any]:

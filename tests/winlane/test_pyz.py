@@ -5,22 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import build_pyz
 import pytest
+from faults import usual
 from trees import tree_hash
 from winlane import Environment, Lane, Machine, standins
 from winlane.resources import PYTHONS
 
 PLACE = r"C:\Program Files\tritonwin für alle\tritonwin.pyz"
 SHARED = r"C:\tritonwin home"  # where every user of the machine may write
-
-
-@pytest.fixture(scope="session")
-def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made anew: what is tested is what the script makes."""
-    file = tmp_path_factory.mktemp("pyz") / "tritonwin.pyz"
-    assert all(made.stat().st_size < 3_000_000 for made in build_pyz.build(file))
-    return file
 
 
 @pytest.fixture
@@ -31,14 +23,7 @@ def placed(machine: Machine, pyz: Path) -> str:
     return PLACE
 
 
-# the oldest and the newest in every run
-VERSIONS = [
-    pytest.param(v, marks=() if v in {min(PYTHONS), max(PYTHONS)} else pytest.mark.full)
-    for v in PYTHONS
-]
-
-
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", usual(PYTHONS, min(PYTHONS), max(PYTHONS)))
 def test_every_embedded_python_runs_it(machine: Machine, placed: str, version: str) -> None:
     env = machine.environment(version, "bare")
     before = tree_hash(env.root)

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import build_pyz
 import build_site
 import pytest
 import site_pages
@@ -24,16 +23,14 @@ def lines(page: str, command: str) -> Iterator[str]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("page", ["comfyui-portable", "framepack"])
-def test_lines_of_a_page(machine: Machine, tmp_path: Path, page: str) -> None:
+def test_lines_of_a_page(machine: Machine, pyz: Path, page: str) -> None:
     env = machine.environment("3.12", "comfyui", ["triton-3.8"])
     app = env.root / "ComfyUI_windows_portable"
     home = app / "python_embeded"
     if page == "framepack":
         app, home = env.root / "framepack", env.root / "framepack" / "system" / "python"
         copy_tree(env.home, home)
-    file = tmp_path / "tritonwin.pyz"
-    build_pyz.build(file)
-    shutil.copyfile(file, app / file.name)
+    shutil.copyfile(pyz, app / pyz.name)
     machine.gpu()
     machine.variables["TRITONWIN_HOME"] = r"C:\tritonwin home"
     (line,) = lines(page, "doctor")

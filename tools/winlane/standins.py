@@ -29,6 +29,7 @@ from torch import _C, cuda, version
 '''
 _TORCH_CUDA = """\
 import ctypes
+import os
 
 
 class Stream:
@@ -36,7 +37,7 @@ class Stream:
 
 
 def _driver():
-    return ctypes.WinDLL("nvcuda.dll")
+    return ctypes.WinDLL("nvcuda.dll") if os.name == "nt" else ctypes.CDLL("libcuda.so.1")
 
 
 def is_available():
@@ -178,7 +179,7 @@ def torch_for_cuda(fakes: Fakes, version: str, cuda: str, triton: str | None = N
             raise LaneError(f"which Triton torch {version} asks for is not known: pass triton=")
     label = f"{version}+cu{cuda.replace('.', '')}"
     dlls = (*_TORCH_DLLS, *_CUDA_DLLS[int(cuda.partition(".")[0])])
-    files = _torch_files(label, _TORCH_CUDA, cuda=cuda)
+    files = torch_files(label, cuda=cuda)
     requires = (
         "filelock",
         "typing-extensions>=4.10.0",
@@ -190,7 +191,7 @@ def torch_for_cuda(fakes: Fakes, version: str, cuda: str, triton: str | None = N
     return StandIn("torch", label, requires=requires, files={**files, **libraries})
 
 
-def _torch_files(label: str, code: str, **platform: str) -> dict[str, str]:
+def torch_files(label: str, code: str = _TORCH_CUDA, **platform: str) -> dict[str, str]:
     """`code` is that of torch.cuda; `platform` the version of "cuda" or "hip"."""
     known = {"debug": False, "cuda": None, "git_version": "0" * 40, "hip": None, "xpu": None}
     version = {"__version__": label, **known, **platform}
@@ -244,7 +245,7 @@ def _rocm_set(chip: str, version: str, rocm: str) -> tuple[StandIn, ...]:
     label, part = f"{version}+rocm{rocm}", f"amd-torch-device-{chip}"
     requires = (f"rocm[libraries]=={rocm}", f'{part}=={label}; extra == "device-{chip}"')
     return (
-        StandIn("torch", label, None, requires, _torch_files(label, _TORCH_HIP, hip=rocm)),
+        StandIn("torch", label, None, requires, torch_files(label, _TORCH_HIP, hip=rocm)),
         StandIn(part, label),
         StandIn("torchvision", f"0.27.0+rocm{rocm}", None, (f"torch=={label}",),
                 {"torchvision/__init__.py": ""}),

@@ -32,6 +32,7 @@ from winlane.fakes import Mingw  # noqa: E402
 from winlane.packages import Packages  # noqa: E402
 from winlane.pythons import Pythons, distribution  # noqa: E402
 from winlane.resources import HERE as LANE  # noqa: E402
+from winlane.standins import torch_files  # noqa: E402
 from winlane.upstream import Upstream, lay_over  # noqa: E402
 
 from tritonwin.system import toml  # noqa: E402
@@ -149,8 +150,15 @@ def windows_tree(cache: Cache, table: Mapping[str, Any], name: str, folder: Path
         lay_over(Upstream(cache).sources(bundle["upstream"]), site_packages)
     if "patch" in bundle:
         _patch(site_packages / "triton", bundle["patch"])
-    for standin in bundle.get("standins", ()):
-        shutil.copytree(HERE / "standins" / standin, site_packages / standin)
+    if bundle.get("standin_torch"):
+        standin_torch(site_packages)
+
+
+def standin_torch(folder: Path) -> None:
+    """What Triton before 3.8 asks of torch: results made with it say so."""
+    for place, text in torch_files("0.0.0+standin", cuda="0.0").items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(text, "utf-8")
 
 
 def _patch(triton: Path, rules: Sequence[str]) -> None:

@@ -98,10 +98,13 @@ def twin(run: Run) -> dict[str, Any]:
     """The Linux Triton with the machine's torch, and with the stand-in that Windows has."""
     if not run.bundle.get("linux_twin"):
         return {"ok": True, "skipped": "this bundle has no twin"}
+    from bundle import standin_torch
+
     found: dict[str, Any] = {"ok": True}
+    standin_torch(run.scratch / "standins")
     for label, extra, only in (
         ("torch", (), ()),
-        ("standin", (HERE / "standins",), ("--only", "bench-launch")),
+        ("standin", (run.scratch / "standins",), ("--only", "bench-launch")),
     ):
         document = _linux_bench(run, extra, only)
         path = run.keep(f"bench-linux-{label}", document)

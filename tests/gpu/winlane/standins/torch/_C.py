@@ -1,5 +1,0 @@
-"""The default stream."""
-
-
-def _cuda_getCurrentRawStream(device):
-    return 0
