@@ -11,20 +11,22 @@ from typing import Any
 import pytest
 from cases import CORPUS
 from hosts import MemoryRegistry, fake_host
-from installed import rooted
+from installed import install, rooted
 from pe_files import pe_file
 from pe_version import versioned
 from trees import plant, write
 
+from tritonwin.facts.distributions import read_distributions
 from tritonwin.facts.dlls.loading import read_runtime_dlls
 from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.packages import read_shadows
-from tritonwin.facts.records import Interpreter, PthFile
+from tritonwin.facts.records import Interpreter, PthFile, Torch
 from tritonwin.facts.toolchain.compilers import find_compilers
 from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
 from tritonwin.facts.toolchain.msvc import find_msvc, find_windows_sdks
 from tritonwin.facts.toolchain.parts import parts
-from tritonwin.facts.toolchain.rocm import find_rocm
+from tritonwin.facts.toolchain.rocm import find_rocm, torch_chips
+from tritonwin.facts.torch_triton import read_torch
 from tritonwin.system import toml
 from tritonwin.system.host import Host
 
@@ -32,17 +34,24 @@ TABLE = toml.loads((CORPUS / "finders.toml").read_text("utf-8"))
 FINDERS: dict[str, Callable[[Interpreter | None, Host], Sequence[Any]]] = {
     "compilers": find_compilers,
     "cuda": find_cuda_toolkits,
+    "distributions": lambda target, _: read_distributions(target),
     "interpreters": lambda _, host: find_interpreters(host),
     "msvc": lambda _, host: find_msvc(host),
     "rocm": find_rocm,
     "runtime": read_runtime_dlls,
     "sdk": lambda _, host: find_windows_sdks(host),
     "shadows": read_shadows,
+    "torch": lambda target, _: the_torch(target),
 }
 PLACES = {
     "ProgramFiles": "{tmp}/pf", "ProgramFiles(x86)": "{tmp}/pf86", "SystemDrive": "{tmp}/c",
     "SystemRoot": "{tmp}/Windows",
 }  # fmt: skip
+
+
+def the_torch(target: Interpreter | None) -> list[Torch]:
+    found = read_torch(target, read_distributions(target))
+    return [found] if found else []
 
 
 def scenes() -> Iterator[Any]:
@@ -76,6 +85,19 @@ def venv(home: str, lines: str = "") -> dict[str, str | bytes]:
     return {"pyvenv.cfg": config, "Scripts/python.exe": pe_file("KERNEL32.dll")}
 
 
+def torch() -> dict[str, str | bytes]:
+    lines = ("from typing import Optional", "__version__ = '2.9.1+cu128'", "debug = False",
+             "cuda: Optional[str] = '12.8'", "hip: Optional[str] = None")  # fmt: skip
+    return {"torch/__init__.py": "", "torch/version.py": "\n".join(lines) + "\n"}
+
+
+WRITTEN: dict[str, Callable[..., dict[str, str | bytes]]] = {
+    "python": python,
+    "venv": venv,
+    "torch": torch,
+}
+
+
 def filled(tmp: Path, value: Any) -> Any:
     """The value with its folders: `{tmp}/a` as this system writes it."""
     if isinstance(value, Mapping):
@@ -89,13 +111,17 @@ def filled(tmp: Path, value: Any) -> Any:
 
 def laid_out(tmp: Path, scene: Mapping[str, Any]) -> tuple[Interpreter, Host]:
     for place, kind, *more in scene.get("sets", ()):
-        if kind in ("python", "venv"):
-            made = python if kind == "python" else venv
-            write(tmp / place, made(*filled(tmp, more)))
+        if kind in WRITTEN:
+            write(tmp / place, WRITTEN[kind](*filled(tmp, more)))
             continue
         version, without = [*more, "", ""][:2]
         files = (f for f in files_of(kind, version) if not without or not f.endswith(without))
         plant(tmp / place, *files)
+    for row in scene.get("installs", ()):
+        told = {name: value for name, value in row.items() if name != "in"}
+        install(tmp / row.get("in", "Lib/site-packages"), **told)
+    for place in scene.get("remove", ()):
+        (tmp / place).unlink()
     plant(tmp, *scene.get("plant", ()))
     write(tmp, scene.get("write", {}))
     dlls = scene.get("dlls", {})
@@ -147,3 +173,8 @@ def fields_of(record: Any, wanted: Mapping[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("finder", ["compilers", "cuda", "rocm"])
 def test_nothing_is_found_without_a_target(tmp_path: Path, finder: str) -> None:
     assert tuple(FINDERS[finder](None, fake_host(tmp_path))) == ()
+
+
+def test_the_chips_of_amds_torch_are_those_of_its_parts(tmp_path: Path) -> None:
+    plant(tmp_path, "amd_torch_device_gfx1201-2.12.0+rocm7.13.0.dist-info/METADATA")
+    assert torch_chips(tmp_path) == ("gfx1201",)

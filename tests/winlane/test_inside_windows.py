@@ -22,7 +22,7 @@ from winlane.upstream import Upstream
 SYSTEM = (
     "access", "build_source", "build_tree", "caches", "cuda", "distributions", "files", "finders",
     "gpu", "interpreters", "journal", "journal_safety", "launch", "msvc", "pe", "python_dev",
-    "scratch", "system", "target", "torch_facts", "triton_facts",
+    "scratch", "system", "target", "triton_facts",
     "variables",
 )  # fmt: skip
 # Those that should not mind where they run.
