@@ -48,24 +48,15 @@ class Identity:
                 folder,
             ]
         )
-        machine = _names(
-            [
-                *map(env.get, ("COMPUTERNAME", "HOSTNAME", "_CLUSTER_NETWORK_NAME_")),
-                (env.get("LOGONSERVER") or "").strip("\\"),
-                asked(_TCPIP, "Hostname"),
-                node,
-            ]
-        )
-        hosts = _names([*machine, *(name.split(".")[0] for name in machine)])
-        domains = (
-            *map(env.get, ("USERDOMAIN", "USERDOMAIN_ROAMINGPROFILE", "USERDNSDOMAIN")),
-            asked(_TCPIP, "Domain"),
-            asked(_TCPIP, "DhcpDomain"),
-        )
+        told = {kind: map(env.get, names) for kind, names in TABLE.account_variables.items()}
+        machine = _names([*told["host"], asked(_TCPIP, "Hostname"), node])
+        bare = [name.strip("\\") for name in machine]  # LOGONSERVER starts like a share
+        hosts = _names([*bare, *(name.split(".")[0] for name in bare)])
+        domains = (*told["domain"], asked(_TCPIP, "Domain"), asked(_TCPIP, "DhcpDomain"))
         drives = (last_component(env.get(n) or "") for n in ("OneDriveCommercial", "OneDrive"))
         not_personal = ("", *TABLE.system_accounts)
         return cls(
-            users=_names([*map(env.get, ("USERNAME", "USER", "LOGNAME", "SUDO_USER")), account]),
+            users=_names([*told["user"], account]),
             homes=tuple(
                 home
                 for home in homes
