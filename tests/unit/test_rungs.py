@@ -198,61 +198,6 @@ def test_what_is_no_number_passes_nothing(
             judge.verdict("right")
 
 
-@pytest.fixture
-def mocked_xformers(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Stand-ins for torch and xformers: of each, what the rung asks. No GPU is here."""
-    modules = {
-        name: ModuleType(name)
-        for name in ("torch", "xformers", "xformers.ops", "xformers._cpp_lib", "compare")
-    }
-    cuda = SimpleNamespace(get_device_name=lambda: "NVIDIA GeForce RTX 5090")
-    vars(modules["torch"]).update(__version__="2.11.0+cu130", cuda=cuda)
-    library = modules["xformers._cpp_lib"]
-    vars(modules["xformers"]).update(__version__="0.0.35", _cpp_lib=library)
-    vars(modules["xformers.ops"]).update(LowerTriangularMask=object)
-    helpers = ("Judge", "attention", "random", "relative_error", "seed", "short")
-    vars(modules["compare"]).update(dict.fromkeys(helpers))
-    for name, module in modules.items():
-        monkeypatch.setitem(sys.modules, name, module)
-
-    def attention(*tensors: object, attn_bias: object) -> None:
-        raise NotImplementedError(vars(modules["xformers.ops"])["says"])
-
-    vars(modules["xformers.ops"]).update(memory_efficient_attention=attention)
-    return modules["xformers.ops"]
-
-
-UNLOADED = "xFormers can't load C++/CUDA extensions. xFormers was built for: PyTorch 2.10.0+cu128"
-NEWER_GPU = "`fa2F` is not supported because: requires device with capability <= (9, 0)"
-
-
-@pytest.mark.parametrize(
-    ("says", "unloaded", "problem", "detail"),
-    [
-        ("No operator found", UNLOADED, "xformers-torch-mismatch", "2.11.0+cu130: xFormers can't"),
-        (NEWER_GPU, UNLOADED, "xformers-torch-mismatch", "2.11.0+cu130: xFormers can't"),
-        (
-            NEWER_GPU,
-            None,
-            "gpu-generation-unsupported",
-            "kernel for NVIDIA GeForce RTX 5090: `fa2F",
-        ),
-        ("dtype=torch.int8", None, None, "dtype=torch.int8"),
-    ],
-)
-def test_why_xformers_has_no_kernel(
-    mocked_xformers: ModuleType, says: str, unloaded: str | None, problem: str | None, detail: str
-) -> None:
-    vars(mocked_xformers).update(says=says)
-    rung = program("attention")
-    library = vars(sys.modules["xformers._cpp_lib"])
-    library.update(_cpp_library_load_exception=RuntimeError(unloaded) if unloaded else None)
-    with pytest.raises(Exception, match=r"kernel|dtype") as caught:
-        rung.attend(None, None, None, causal=False)
-    assert detail in str(caught.value)
-    assert getattr(caught.value, "problem", None) == problem
-
-
 @pytest.mark.parametrize(
     ("variables", "compiler", "arch", "problem"),
     [

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 from compare import Judge, attention, random, relative_error, seed, short
-from probe_runner import KnownError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -230,33 +229,11 @@ def transformers_flash() -> tuple[str, dict[str, Any]]:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Tensor:
-    """memory_efficient_attention.
-
-    Raises:
-        KnownError: this xformers has no kernel for this torch, or none for this GPU.
-    """
-    import xformers
-    from xformers import _cpp_lib
+    # without its compiled library it warns on import, and then finds no operator
     from xformers.ops import LowerTriangularMask, memory_efficient_attention
 
-    try:
-        found: Tensor = memory_efficient_attention(
-            q, k, v, attn_bias=LowerTriangularMask() if causal else None
-        )
-    except NotImplementedError as error:
-        # xformers goes on without its library, and then says only that no operator was found
-        unloaded = getattr(_cpp_lib, "_cpp_library_load_exception", None)
-        text = f"xformers {xformers.__version__} has no kernel "
-        if unloaded is not None:
-            reason = str(unloaded).partition("Please reinstall")[0]
-            text += f"for torch {torch.__version__}: {reason}"
-            if unloaded.__cause__ is not None:  # names the library that is missing
-                text += f" ({unloaded.__cause__})"
-            raise KnownError(text, "xformers-torch-mismatch") from error
-        if "requires device with capability" not in str(error):
-            raise
-        text += f"for {torch.cuda.get_device_name()}: {error}"
-        raise KnownError(text, "gpu-generation-unsupported") from error
+    mask = LowerTriangularMask() if causal else None
+    found: Tensor = memory_efficient_attention(q, k, v, attn_bias=mask)
     return found
 
 
