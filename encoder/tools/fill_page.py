@@ -151,9 +151,6 @@ def front_end(found: list[Json]) -> str:
                     *(f"{cells[name]['us']:.1f} / **{cells[name]['ratio']:.2f}**"
                       for name in ("one kernel", "gated", "apart")),
                 ))  # fmt: skip
-            both = (row["table gradient"][name]["us"] for name in ("sorted", "product"))
-            rows.append((f"{B} x {T}", "", f"{D}", "gradient of the table alone",
-                         *(f"{us:.1f}" for us in both), "", ""))  # fmt: skip
         head = ("rows", "bins", "width", "", "lookup", "one kernel", "gated", "separate steps")
         text += measured_on(each) + table(head, rows) + "\n"
     return text.rstrip("\n") + "\n"

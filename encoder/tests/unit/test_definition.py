@@ -6,24 +6,13 @@ import math
 
 import pytest
 import torch
+from compare import error, random_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from byte_spectral import byte_spectral, byte_spectral_taps, reference
 from byte_spectral.spec import make_spec
 from byte_spectral.taps import dft_taps, twiddles, window_tensor
-
-
-def rows(batch: int, length: int, seed: int = 0) -> Tensor:
-    source = torch.Generator().manual_seed(seed)
-    return torch.randint(256, (batch, length), dtype=torch.uint8, generator=source)
-
-
-def error(found: Tensor, wanted: Tensor) -> float:
-    assert found.shape == wanted.shape
-    return float((found.double() - wanted).norm() / wanted.norm().clamp_min(1e-30))
-
 
 SIZES = st.tuples(st.integers(1, 3), st.integers(1, 60), st.integers(1, 50), st.integers(1, 30))
 
@@ -33,7 +22,7 @@ SIZES = st.tuples(st.integers(1, 3), st.integers(1, 60), st.integers(1, 50), st.
 def test_pytorch_computes_the_definition(sizes: tuple[int, ...], period: int | None,
                                          data: st.DataObject) -> None:  # fmt: skip
     batch, length, W, K = sizes
-    x = rows(batch, length)
+    x = random_bytes(batch, length)
     ends = data.draw(st.none() | st.lists(st.integers(0, length), min_size=batch, max_size=batch))
     o = {
         "W": W, "K": K, "N": period, "lengths": None if ends is None else torch.tensor(ends),
@@ -46,7 +35,7 @@ def test_pytorch_computes_the_definition(sizes: tuple[int, ...], period: int | N
 
 
 def test_it_is_the_windowed_rfft_newest_byte_first() -> None:
-    x, W, K = rows(1, 40), 16, 12
+    x, W, K = random_bytes(1, 40), 16, 12
     w = window_tensor("tail", W)
     frame = (x[0, 20:36].double() / 127.5 - 1).flip(0) * w / w.norm()
     wanted = torch.fft.rfft(frame, n=2 * K)[:K].abs()
@@ -54,7 +43,7 @@ def test_it_is_the_windowed_rfft_newest_byte_first() -> None:
 
 
 def test_before_the_row_is_silence_not_a_byte() -> None:
-    x = rows(1, 3)
+    x = random_bytes(1, 3)
     longer = torch.nn.functional.pad(x, (5, 0))  # five bytes of 0 are not nothing
     assert not torch.allclose(reference(x, W=8, K=8)[0, 0], reference(longer, W=8, K=8)[0, 5])
     s = x[0, 0].double() / 127.5 - 1
@@ -63,7 +52,7 @@ def test_before_the_row_is_silence_not_a_byte() -> None:
 
 
 def test_parseval_and_unit_variance() -> None:
-    x, W, N = rows(2, 50), 20, 32
+    x, W, N = random_bytes(2, 50), 20, 32
     whole = reference(x, W=W, K=N, N=N, parts="power").sum(-1) / N
     w = window_tensor("tail", W)
     s = torch.nn.functional.pad(x.double() / 127.5 - 1, (W - 1, 0)).unfold(1, W, 1).flip(2)
@@ -71,13 +60,13 @@ def test_parseval_and_unit_variance() -> None:
 
 
 def test_a_shift_of_the_bytes_shifts_the_features() -> None:
-    x = rows(1, 60)
-    later = torch.cat([rows(1, 7, seed=1), x], dim=1)
+    x = random_bytes(1, 60)
+    later = torch.cat([random_bytes(1, 7, seed=1), x], dim=1)
     assert torch.allclose(reference(later, W=10, K=9)[:, 16:], reference(x, W=10, K=9)[:, 9:])
 
 
 def test_what_magnitudes_do_not_see() -> None:
-    x, o = rows(1, 16), {"W": 16, "K": 16, "window": "rect"}
+    x, o = random_bytes(1, 16), {"W": 16, "K": 16, "window": "rect"}
     assert torch.equal(reference(255 - x), reference(x))
     assert torch.allclose(reference(x.flip(1), **o)[:, -1], reference(x, **o)[:, -1])
     tail = {"W": 16, "K": 16}
@@ -92,7 +81,7 @@ def test_re_and_im_are_of_limited_rank(W: int, K: int, rank: int) -> None:
 
 
 def test_all_bins_give_the_bytes_back() -> None:
-    x, W = rows(1, 30), 16
+    x, W = random_bytes(1, 30), 16
     re, im = reference(x, W=W, K=W, N=W, parts="reim")[0, -1].chunk(2)
     w = window_tensor("tail", W)
     found = torch.fft.ifft(torch.complex(re, im)).real * w.norm() / w
@@ -123,7 +112,7 @@ def test_phases_are_reduced_as_integers() -> None:
 
 @pytest.mark.parametrize("causal", [True, False])
 def test_one_byte_changes_its_window_and_nothing_else(causal: bool) -> None:
-    x = rows(1, 300)
+    x = random_bytes(1, 300)
     y = x.clone()
     y[0, 100] ^= 255
     o = {"W": 64, "parts": "reim", "causal": causal}
@@ -134,7 +123,7 @@ def test_one_byte_changes_its_window_and_nothing_else(causal: bool) -> None:
 
 
 def test_gradients_of_the_reference() -> None:
-    x = rows(2, 9)
+    x = random_bytes(2, 9)
     window = torch.rand(5, dtype=torch.float64) + 0.1
     for parts in ("mag", "logmag", "power", "reim"):
         taps = torch.randn(5, 8, dtype=torch.float64, requires_grad=True)
@@ -149,7 +138,7 @@ def test_gradients_of_the_reference() -> None:
 
 def test_the_gradient_at_nothing_is_zero() -> None:
     taps = torch.zeros(4, 6, requires_grad=True)
-    byte_spectral_taps(rows(1, 9), taps).sum().backward()
+    byte_spectral_taps(random_bytes(1, 9), taps).sum().backward()
     assert taps.grad is not None
     assert torch.equal(taps.grad, torch.zeros(4, 6))
 

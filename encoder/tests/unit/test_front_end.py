@@ -9,17 +9,10 @@ import torch
 
 pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon here")
 
+from compare import error, random_bytes
 from watched_kernels import gpu
 
 from byte_spectral import ByteSpectral, byte_spectral_linear, reference
-
-
-def random_bytes(B: int, T: int) -> torch.Tensor:
-    return torch.randint(256, (B, T), dtype=torch.uint8, generator=torch.Generator().manual_seed(B))
-
-
-def apart(found: torch.Tensor, wanted: torch.Tensor) -> float:
-    return float((found.detach().double() - wanted.detach()).norm() / wanted.detach().norm())
 
 
 @pytest.mark.parametrize("capability", [75, 80, 90])
@@ -49,10 +42,10 @@ def test_the_sum_and_its_gradient(D: int, K: int, o: dict[str, Any], capability:
     wanted, rows = features @ exact[0].T + exact[1], exact[2][x.long()]
     wanted = rows * wanted.sigmoid() if o.get("gated") else rows + wanted
     wanted.backward(upstream.double())
-    assert apart(found, wanted) < 6e-3
+    assert error(found, wanted) < 6e-3
     for one, other in zip(given, exact, strict=True):
         assert one.grad is not None
-        assert apart(one.grad, other.grad) < 1e-2
+        assert error(one.grad, other.grad) < 1e-2
 
 
 @pytest.mark.parametrize("capability", [80, 90])
@@ -64,7 +57,7 @@ def test_a_stream_in_one_kernel(capability: int) -> None:
         for piece in x.split([1, 100, 99], dim=1):
             found, state = module.stream(piece, state)
             parts.append(found)
-    assert apart(torch.cat(parts, dim=1), whole) < 1e-3
+    assert error(torch.cat(parts, dim=1), whole) < 1e-3
 
 
 def test_as_a_module(monkeypatch: pytest.MonkeyPatch) -> None:

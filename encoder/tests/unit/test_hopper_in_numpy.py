@@ -9,6 +9,7 @@ import torch
 
 pytest.importorskip("triton.experimental.gluon", reason="no Triton with Gluon here")
 
+from compare import error, random_bytes
 from watched_kernels import gpu
 
 from byte_spectral import (
@@ -24,16 +25,6 @@ from byte_spectral.spec import make_spec
 from byte_spectral.taps import dft_taps
 
 CPU = torch.device("cpu")
-
-
-def random_bytes(B: int, T: int) -> torch.Tensor:
-    return torch.randint(256, (B, T), dtype=torch.uint8, generator=torch.Generator().manual_seed(B))
-
-
-def apart(found: Any, wanted: torch.Tensor) -> float:
-    found = torch.as_tensor(found).double().reshape(wanted.shape)
-    assert bool(torch.isfinite(found).all())
-    return float((found - wanted).norm() / wanted.norm())
 
 
 @pytest.mark.parametrize(
@@ -58,7 +49,7 @@ def test_encode(K: int, W: int, T: int, plan: dict[str, int]) -> None:
     with gpu(90):
         form = launch_gluon.Hopper(spec, torch.float32, CPU, given, "tail")
         found = form(x, form.pack(taps))
-    assert apart(found, reference(x, W=W, K=K)) < 1e-6
+    assert error(found, reference(x, W=W, K=K)) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -74,7 +65,7 @@ def test_few_rows_share_their_bins_among_more_programs(T: int, precision: str, s
         taps = form.pack(dft_taps(spec).float())
         assert form.launch(x, None, 0, {}).numbers[-1].split == split
         found = form(x, taps)
-    assert apart(found, reference(x)) < (1e-6 if precision == "exact" else 2e-4)
+    assert error(found, reference(x)) < (1e-6 if precision == "exact" else 2e-4)
 
 
 @pytest.mark.parametrize("K", [32, 96, 160, 288, 1024])
@@ -95,7 +86,7 @@ def test_lengths_past_the_end_of_a_row_are_that_of_the_row(W: int, causal: bool)
     lengths = torch.tensor([200, 3, 70])
     with gpu(90):
         found = byte_spectral(x, lengths=lengths, **o)
-    assert apart(found, reference(x, lengths=lengths, **o)) < 1e-6
+    assert error(found, reference(x, lengths=lengths, **o)) < 1e-6
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
@@ -110,7 +101,7 @@ def test_a_matrix_may_be_part_of_another(D: int, K: int, first: int, kind: torch
     with gpu(90):
         found = byte_spectral_linear(x, weight, bias)
     wanted = reference(x, K=K) @ weight.double().T + bias.double()
-    assert apart(found, wanted) < 6e-3
+    assert error(found, wanted) < 6e-3
 
 
 @pytest.mark.parametrize(
@@ -139,7 +130,7 @@ def test_walk(o: dict[str, Any], given: dict[str, Any], bound: float) -> None:
     with gpu(90):
         found = Walking(spec, torch.float32, CPU, plan, window)(x, None, lengths, skip)
     wanted = reference(x, lengths=lengths, **o)[:, skip:]
-    assert apart(found, wanted) < bound
+    assert error(found, wanted) < bound
 
 
 @pytest.mark.parametrize("parts", ["mag", "logmag", "power"])
@@ -160,7 +151,7 @@ def test_gradient(parts: str, o: dict[str, Any]) -> None:
     with gpu(90):
         form = launch_gluon.Gradient(spec, CPU, plan)
         found = form.gradient(x, taps.detach().float(), upstream, ends)
-    assert apart(found, wanted) < 3e-5
+    assert error(found, wanted) < 3e-5
 
 
 def test_walk_sees_no_later_byte() -> None:

@@ -14,6 +14,7 @@ from torch import Tensor
 pytest.importorskip("triton", reason="no Triton for this system")
 
 import packing
+from compare import error, random_bytes
 
 from byte_spectral import (
     ByteSpectral,
@@ -42,18 +43,6 @@ def interpreter() -> None:
         pytest.skip("TRITON_INTERPRET=1 was not set before the first import")
 
 
-def rows(batch: int, length: int, seed: int = 0) -> Tensor:
-    source = torch.Generator().manual_seed(seed)
-    return torch.randint(256, (batch, length), dtype=torch.uint8, generator=source)
-
-
-def error(found: Tensor, wanted: Tensor) -> float:
-    assert found.shape == wanted.shape
-    assert bool(torch.isfinite(found).all())
-    found, wanted = found.detach().double(), wanted.detach()
-    return float((found - wanted).norm() / wanted.norm().clamp_min(1e-30))
-
-
 def dot(x: Tensor, plan: plans.Plan, lengths: Tensor | None = None, skip: int = 0,
         dtype: torch.dtype = torch.float32, **o: object) -> Tensor:  # fmt: skip
     spec = make_spec(o["W"], o["K"], o.get("N"), o.get("parts", "mag"), o.get("causal", True),
@@ -79,7 +68,7 @@ def dot(x: Tensor, plan: plans.Plan, lengths: Tensor | None = None, skip: int = 
     ids=str,
 )
 def test_the_dot_form(plan: plans.Plan, bound: float, o: dict[str, object]) -> None:
-    x = rows(2, 23)
+    x = random_bytes(2, 23)
     ends = torch.tensor([23, 9], dtype=torch.int32)
     wanted = {k: v for k, v in o.items() if k != "precision"}
     assert error(dot(x, plan, **o), reference(x, **wanted)) < bound
@@ -88,14 +77,14 @@ def test_the_dot_form(plan: plans.Plan, bound: float, o: dict[str, object]) -> N
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_output(dtype: torch.dtype) -> None:
-    x, o = rows(1, 17), {"W": 20, "K": 12}
+    x, o = random_bytes(1, 17), {"W": 20, "K": 12}
     found = dot(x, {}, dtype=dtype, **o)
     assert found.dtype == dtype
     assert error(found.float(), dot(x, {}, **o).double()) < 5e-3  # the interpreter cuts off
 
 
 def test_a_position_sees_nothing_later_to_the_last_bit() -> None:
-    x = rows(1, 40)
+    x = random_bytes(1, 40)
     y = x.clone()
     y[0, 17] ^= 255
     o = {"W": 12, "K": 10, "parts": "reim"}
@@ -105,7 +94,7 @@ def test_a_position_sees_nothing_later_to_the_last_bit() -> None:
 
 @pytest.mark.parametrize("backend", ["triton", "torch"])
 def test_a_stream_is_the_whole(backend: str) -> None:
-    x = rows(2, 30)
+    x = random_bytes(2, 30)
     encoder = ByteSpectral(W=9, K=5, backend=backend)
     whole, state, parts = encoder(x), None, []
     for piece in x.split([1, 4, 25], dim=1):
@@ -174,7 +163,7 @@ def test_rounding_the_taps_is_bounded_for_all_bytes(parts: str) -> None:
 @pytest.mark.parametrize("block", [1, 1 << 26])
 def test_the_gradient_of_taps(parts: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fallback, "BLOCK", block)
-    x, o = rows(2, 21), {"parts": parts, "lengths": torch.tensor([21, 6])}
+    x, o = random_bytes(2, 21), {"parts": parts, "lengths": torch.tensor([21, 6])}
     taps = dft_taps(make_spec(20, 9, None, parts, True)).requires_grad_()
     upstream = torch.randn(2, 21, 18 if parts == "reim" else 9)
     wanted = byte_spectral_taps(x, taps, dtype=torch.float64, backend="torch", **o)
@@ -197,7 +186,7 @@ def test_the_gradient_behind_a_spectrum(parts: str) -> None:
 
 
 def test_the_gradient_of_a_window() -> None:
-    x, o = rows(1, 18), {"W": 20, "K": 6}
+    x, o = random_bytes(1, 18), {"W": 20, "K": 6}
     window = torch.rand(20, requires_grad=True)
     (found,) = torch.autograd.grad(
         byte_spectral(x, window=window, backend="triton", **o).square().sum(), window
@@ -207,7 +196,7 @@ def test_the_gradient_of_a_window() -> None:
 
 
 def test_the_fused_linear_layer() -> None:
-    x, ends = rows(2, 19), torch.tensor([19, 5])
+    x, ends = random_bytes(2, 19), torch.tensor([19, 5])
     weight = (torch.randn(24, 12) / 4).half().requires_grad_()
     bias = torch.randn(24).half().requires_grad_()
     o = {"W": 20, "backend": "triton", "precision": "exact", "lengths": ends}
@@ -223,7 +212,7 @@ def test_the_fused_linear_layer() -> None:
 
 
 def test_operators_keep_their_word() -> None:
-    x, taps = rows(1, 9), torch.randn(16, 8, requires_grad=True)
+    x, taps = random_bytes(1, 9), torch.randn(16, 8, requires_grad=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.library.opcheck(
@@ -239,7 +228,7 @@ def test_operators_keep_their_word() -> None:
 
 
 def test_tracing_and_export() -> None:
-    x, o = rows(1, 9), {"W": 8, "K": 4, "backend": "triton"}
+    x, o = random_bytes(1, 9), {"W": 8, "K": 4, "backend": "triton"}
     wanted = byte_spectral(x, **o)
     traced = torch.compile(lambda v: byte_spectral(v, **o) * 2, backend="eager", fullgraph=True)
     assert torch.equal(traced(x), wanted * 2)
@@ -249,7 +238,7 @@ def test_tracing_and_export() -> None:
 
 
 def test_autocast_makes_the_layer_half_precision() -> None:
-    x = rows(1, 9)
+    x = random_bytes(1, 9)
     module = ByteSpectral(W=8, K=16, project=16, backend="torch")
     assert module(x).dtype == torch.float32
     with torch.autocast("cpu", torch.bfloat16):
@@ -257,7 +246,7 @@ def test_autocast_makes_the_layer_half_precision() -> None:
 
 
 def test_taps_that_learn_start_as_the_transform() -> None:
-    x = rows(1, 9)
+    x = random_bytes(1, 9)
     for learnable in ("taps", "window"):
         module = ByteSpectral(W=8, K=5, learnable=learnable)
         assert [name for name, _ in module.named_parameters()] == [learnable]

@@ -5,24 +5,19 @@ from __future__ import annotations
 import pytest
 import torch
 from byte_model import ByteModel, LeakWarning, Shape, future_leak, sample
+from compare import random_bytes
 from front_ends import ARMS, Whole, normalised, published
-from torch import Tensor
 
 SMALL = Shape(layers=1, width=16, heads=2, context=24)
 CAUSAL = [name for name, arm in ARMS.items() if arm.causal]
 LEAKING = [name for name, arm in ARMS.items() if not arm.causal]
 
 
-def rows(batch: int, length: int) -> Tensor:
-    source = torch.Generator().manual_seed(5)
-    return torch.randint(256, (batch, length), dtype=torch.uint8, generator=source)
-
-
 @pytest.mark.parametrize("arm", CAUSAL)
 def test_a_causal_front_end_shows_no_later_byte(arm: str) -> None:
     model = ByteModel(arm, SMALL)
     assert future_leak(model) == 0.0
-    assert model(rows(2, 24)).shape == (2, 24, 256)
+    assert model(random_bytes(2, 24)).shape == (2, 24, 256)
 
 
 @pytest.mark.parametrize("arm", LEAKING)
@@ -68,14 +63,14 @@ def test_random_taps_are_as_large_as_those_of_the_transform() -> None:
 
 def test_learnable_taps_learn() -> None:
     model = ByteModel("taps", SMALL)
-    model(rows(2, 24)).square().sum().backward()
+    model(random_bytes(2, 24)).square().sum().backward()
     gradient = model.front.features.taps.grad
     assert gradient is not None
     assert gradient.abs().sum() > 0
 
 
 def test_the_source_projects_encoder_is_its_loop() -> None:
-    x = rows(2, 64)
+    x = random_bytes(2, 64)
     signal = normalised(x).double()
     spectra = torch.stack([torch.fft.rfft(signal.roll(-p, 1)) for p in range(64)], dim=1)
     unit = spectra / spectra.abs()
@@ -90,7 +85,7 @@ def test_the_source_projects_encoder_is_its_loop() -> None:
 
 
 def test_the_published_kernel_says_one_thing_of_a_row() -> None:
-    x = rows(3, 40)
+    x = random_bytes(3, 40)
     found = published(normalised(x))
     assert (found == found[:, :1]).all()
     shuffled = published(normalised(x[:, torch.randperm(40)]))
