@@ -7,8 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from winlane import wine
 from winlane.cache import Cache
-from winlane.errors import LaneError
+from winlane.errors import LaneError, LaneUnavailable
+from winlane.pythons import Pythons
 from winlane.upstream import Upstream
 
 from tritonwin.patch.rules import FILES
@@ -26,6 +28,17 @@ def sources(version: str) -> Path:
         return upstream.sources(version) / "triton"
     except (LaneError, OSError) as error:
         pytest.skip(f"the sources of Triton {version} are not here: {error}")
+
+
+@functools.cache
+def mingw() -> tuple[wine.Wine, Path]:
+    """The lane's tree with MinGW, and what a Windows Python 3.12 compiles with; skips without."""
+    cache = Cache.open()
+    try:
+        tree = wine.provide(cache)
+        return tree, Pythons(cache, tree).development("3.12")
+    except LaneUnavailable as reason:
+        pytest.skip(f"no MinGW or headers here: {reason}")
 
 
 def make_tree(version: str, site: Path) -> Path:

@@ -11,11 +11,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from triton_trees import make_tree, sources
+from triton_trees import make_tree, mingw, sources
 from winlane import wine
-from winlane.cache import Cache
-from winlane.errors import LaneUnavailable
-from winlane.pythons import Pythons
 
 from tritonwin.patch import engine
 from tritonwin.patch.payload import closed_file, cuda_folders, hip_runtime, lld, windows_build
@@ -230,13 +227,8 @@ def test_a_compiler_that_fails_is_heard(tmp_path: Path, capfd: pytest.CaptureFix
 
 @pytest.fixture(scope="module")
 def compiling() -> tuple[wine.Wine, Path]:
-    """MinGW, and what a Python 3.12 compiles with; fetched before a test pretends anything."""
-    cache = Cache.open()
-    try:
-        tree = wine.provide(cache)
-        return tree, Pythons(cache, tree).development("3.12")
-    except LaneUnavailable as reason:
-        pytest.skip(f"no MinGW or headers here: {reason}")
+    """Fetched before a test pretends anything."""
+    return mingw()
 
 
 @pytest.mark.parametrize("version", ["3.6.0", "3.9.0"])

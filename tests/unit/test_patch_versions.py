@@ -10,13 +10,8 @@ from pathlib import Path
 import pytest
 from installed import target
 from trees import describe_tree
-from triton_trees import make_tree, sources
-from winlane import wine
-from winlane.cache import Cache
-from winlane.errors import LaneUnavailable
-from winlane.pythons import Pythons
+from triton_trees import make_tree, mingw, sources
 from winlane.upstream import UPSTREAM
-from winlane.wine import Wine
 
 from tritonwin.errors import UserError
 from tritonwin.facts import torch_triton
@@ -113,21 +108,11 @@ def test_status_does_not_depend_on_the_version_string(flavour: Flavour, tmp_path
 # -- C, as a compiler for Windows sees it
 
 
-@pytest.fixture(scope="module")
-def mingw() -> tuple[Wine, Path]:
-    cache = Cache.open()
-    try:
-        tree = wine.provide(cache)
-        return tree, Pythons(cache, tree).development("3.12") / "Include"
-    except LaneUnavailable as reason:
-        pytest.skip(f"no MinGW or headers here: {reason}")
-
-
-def compiler_messages(mingw: tuple[Wine, Path], source: Path, include: Path) -> str:
-    tree, python = mingw
+def compiler_messages(source: Path, include: Path) -> str:
+    tree, python = mingw()
     done = subprocess.run(
         [tree.mingw("gcc-win32"), "-fsyntax-only", "-Werror", "-Wno-psabi",
-         f"-I{python}", f"-I{include}", source],
+         f"-I{python / 'Include'}", f"-I{include}", source],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (done.returncode == 0) == (not done.stderr)
@@ -139,14 +124,12 @@ def compiler_messages(mingw: tuple[Wine, Path], source: Path, include: Path) -> 
     ["backends/nvidia/driver.c", pytest.param("backends/amd/driver.c", marks=pytest.mark.full)],
 )
 @pytest.mark.parametrize("version", UPSTREAM)
-def test_c_compiles_with_mingw_without_a_warning(
-    version: str, file: str, mingw: tuple[Wine, Path], tmp_path: Path
-) -> None:
+def test_c_compiles_with_mingw_without_a_warning(version: str, file: str, tmp_path: Path) -> None:
     package = make_tree(version, tmp_path / "site")
     include = (sources(version) / file).parent / "include"
-    assert "dlfcn.h: No such file" in compiler_messages(mingw, package / file, include)
+    assert "dlfcn.h: No such file" in compiler_messages(package / file, include)
     session_of(package, tmp_path).apply()
-    assert compiler_messages(mingw, package / file, include) == ""
+    assert compiler_messages(package / file, include) == ""
 
 
 # -- what is read
