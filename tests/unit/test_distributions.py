@@ -47,4 +47,4 @@ def test_a_real_package_wins_over_an_earlier_folder_without_init(tmp_path: Path)
 
     found = find_package(target(tmp_path / "first", tmp_path / "second"), "triton")
 
-    assert (found.path, found.namespace) == (tmp_path / "second" / "triton", False)
+    assert found == tmp_path / "second" / "triton"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from tritonwin.facts.records import Interpreter, SearchedFor, Shadow
@@ -68,27 +69,16 @@ def platlib(target: Interpreter) -> Path | None:
     return Path(known) if known else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PackageFolder:
-    """A folder that `import NAME` gives. `namespace`: it has no `__init__.py`."""
-
-    path: Path
-    namespace: bool = False
-
-
-def find_package(target: Interpreter, name: str) -> PackageFolder | None:
+def find_package(target: Interpreter, name: str) -> Path | None:
     """The folder that the target imports as `name`: a real package anywhere on its path before
     a folder without `__init__.py`, as the import system does it, and that before what the finder
     of an editable install maps."""
     places = search_path(target)
-    for folder in places:
-        if is_file(folder / name / "__init__.py"):
-            return PackageFolder(path=folder / name)
-    for folder in places:
-        if is_folder(folder / name):
-            return PackageFolder(path=folder / name, namespace=True)
     mapped = (Path(path) for folder in places if (path := _mapping(folder).get(name)))
-    return next((PackageFolder(path=p) for p in mapped if is_file(p / "__init__.py")), None)
+    real = (folder / name for folder in places if is_file(folder / name / "__init__.py"))
+    hollow = (folder / name for folder in places if is_folder(folder / name))
+    editable = (path for path in mapped if is_file(path / "__init__.py"))
+    return next(chain(real, hollow, editable), None)
 
 
 def _mapping(folder: Path) -> dict[str, str]:

@@ -28,13 +28,13 @@ def read_torch(target: Interpreter, distributions: Iterable[Distribution]) -> To
     that excludes Windows: the marker is ignored here, the version is what counts.
     """
     folder = find_package(target, "torch")
-    if folder is None or folder.namespace:
+    if folder is None or not is_file(folder / "__init__.py"):
         return None
-    site_packages = str(folder.path.parent)
+    site_packages = str(folder.parent)
     distribution = next(
         (d for d in distributions if d.name == "torch" and d.site_packages == site_packages), None
     )
-    version_file = folder.path / "version.py"
+    version_file = folder / "version.py"
     names = _constants(version_file)
     version = names.get("__version__") or (distribution.version if distribution else None)
     if version is None:
@@ -42,12 +42,12 @@ def read_torch(target: Interpreter, distributions: Iterable[Distribution]) -> To
     wants = _triton_requirement(distribution.requires) if distribution else None
     return Torch(
         version=version,
-        location=str(folder.path),
-        source=str(version_file if "__version__" in names else folder.path),
+        location=str(folder),
+        source=str(version_file if "__version__" in names else folder),
         cuda=names.get("cuda"),
         hip=names.get("hip"),
         xpu=names.get("xpu"),
-        chips=torch_chips(folder.path.parent) if names.get("hip") else (),
+        chips=torch_chips(folder.parent) if names.get("hip") else (),
         wants_triton=wants,
         wants_triton_source=f"{distribution.location}: METADATA"
         if distribution and wants
@@ -87,10 +87,9 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
     What an uninstall leaves behind, a folder without `__init__.py`, is given too: Python imports
     it as an empty package.
     """
-    folder = find_package(target, "triton")
-    if folder is None:
+    package = find_package(target, "triton")
+    if package is None:
         return None
-    package = folder.path
     hook, driver = _import_hook(target)
     # the name that Python on Windows loads is preferred
     binaries = sorted(paths_in(package / "_C", "libtriton*"), key=lambda p: p.suffix != ".pyd")
@@ -129,7 +128,7 @@ def read_triton(target: Interpreter, distributions: Iterable[Distribution]) -> T
         defects=() if hook else _defects(sources, is_fork=is_fork(package)),
         patched=any("tritonwin:" in text for text in sources.values()),
         for_windows=any(_FOR_WINDOWS.search(sources.get(f, "")) for f in (_BUILD, _DRIVER)),
-        namespace=folder.namespace,
+        namespace=not is_file(package / "__init__.py"),
         import_hook=as_text(hook),
         python_driver=as_text(driver),
     )

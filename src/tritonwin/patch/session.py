@@ -338,13 +338,13 @@ def of_python(
     examined = examine_target(choice.executable, host, timeout if starts else None)
     target = replace(examined, source=choice.source, chosen_by=choice.chosen_by)
     found = find_package(target, "triton")
-    if found is None or found.namespace:
+    if found is None or not is_file(found / "__init__.py"):
         raise UserError(
             f"{target.executable} has no Triton",
             "Name the package folder itself, if it lies elsewhere: --triton DIR",
         )
     return PatchSession(
-        package=found.path,
+        package=found,
         owner=target.executable,
         store=_store(host),
         target=target,

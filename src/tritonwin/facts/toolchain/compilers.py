@@ -44,7 +44,8 @@ def find_compilers(target: Interpreter | None, host: Host) -> tuple[Compiler, ..
 def _found(
     path: Path, family: CompilerFamily, source: CompilerSource, flaw: CompilerFlaw | None = None
 ) -> Compiler:
-    target = None if flaw else _target(path, family)
+    # ...\\bin\\Hostx64\\x86\\cl.exe: the host, then the target; nothing is started
+    target = _CL_TARGETS.get(path.parent.name.lower()) if family == "cl" and not flaw else None
     return Compiler(family=family, path=str(path), source=source, target=target, flaw=flaw)
 
 
@@ -99,9 +100,3 @@ def _family(program: Path) -> CompilerFamily:
     # the longer name first: clang-cl is not clang; x86_64-w64-mingw32-gcc and gcc-13 are gcc
     known: tuple[CompilerFamily, ...] = ("clang-cl", "clang", "gcc", "zig")
     return next((family for family in known if family in name), "unknown")
-
-
-def _target(path: Path, family: CompilerFamily) -> str | None:
-    """The machine that Microsoft's compiler makes code for, by its place; nothing is started."""
-    # ...\\bin\\Hostx64\\x86\\cl.exe: the host, then the target
-    return _CL_TARGETS.get(path.parent.name.lower()) if family == "cl" else None
