@@ -209,12 +209,13 @@ def test_a_gigabyte_of_zeros_is_refused_without_reading_it(
         pytest.fail("it was opened")
 
     monkeypatch.setattr(Path, "open", read)
-    with pytest.raises(SnapshotError, match="larger than 32 MiB"):
+    with pytest.raises(SnapshotError, match="of at most 32 MiB"):
         snapshot.read(file)
 
 
 @pytest.mark.parametrize(
-    ("place", "message"), [(".", "not an ordinary file"), ("absent.json", "does not exist")]
+    ("place", "message"),
+    [(".", "no ordinary file"), ("a\0b", "does not exist"), ("absent.json", "does not exist")],
 )
 def test_places_that_cannot_be_read(tmp_path: Path, place: str, message: str) -> None:
     with pytest.raises(SnapshotError, match=message):
@@ -224,17 +225,5 @@ def test_places_that_cannot_be_read(tmp_path: Path, place: str, message: str) ->
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
 def test_a_pipe_is_refused_instead_of_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(SnapshotError, match="not an ordinary file"):
+    with pytest.raises(SnapshotError, match="no ordinary file"):
         snapshot.read(tmp_path / "pipe")
-
-
-def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "s.json"
-    file.write_text(_text())
-
-    def refuse(self: Path, mode: str = "r") -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "open", refuse)  # root may read everything
-    with pytest.raises(SnapshotError, match=r"cannot read .*: Permission denied"):
-        snapshot.read(file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.system.codec import DecodeError, Json, from_json, map_text, parse, to_json
-from tritonwin.system.files import encoding_of, refuse_foreign, write_text
+from tritonwin.system.files import encoding_of, read_bytes, refuse_foreign, write_text
 
 if TYPE_CHECKING:
     from tritonwin.facts.redaction.identity import Identity
@@ -72,7 +73,13 @@ def read(path: Path) -> Facts:
         SnapshotError: missing, unreadable, too large, cut short, not a snapshot, or of a newer
             tritonwin; the message names the file, `help` says what to do.
     """
-    data = _bytes(path)
+    data = read_bytes(path, MAX_BYTES)
+    if data is None:
+        wrong = f"may not be read, or is no ordinary file of at most {MAX_BYTES // 2**20} MiB"
+        reason = wrong if os.path.lexists(path) else "does not exist"
+        raise SnapshotError(
+            f"{path} {reason}", "Check the name, the folder and the permissions of the file."
+        )
     try:
         tree = parse(data.decode(encoding_of(data)))
         kind, version = _kind(tree)
@@ -101,26 +108,3 @@ def _kind(tree: Json) -> tuple[str, int]:
     name = tree.get("schema") if isinstance(tree, dict) else None
     found = _NAME.fullmatch(name) if isinstance(name, str) else None
     return (found[1], int(found[2])) if found else ("", 1)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        if not path.exists():
-            raise SnapshotError(f"{path} does not exist", "Check the name and the folder.")
-        if not path.is_file():  # a device or a pipe may never end
-            raise SnapshotError(
-                f"{path} is not an ordinary file",
-                "Name the file that tritonwin snapshot -o FILE wrote.",
-            )
-        if path.stat().st_size > MAX_BYTES:
-            raise SnapshotError(
-                f"{path} is larger than {MAX_BYTES // 2**20} MiB, which no snapshot is",
-                _MAKE_ANOTHER,
-            )
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES)
-    except (OSError, ValueError) as error:  # ValueError: a zero character in the path
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise SnapshotError(
-            f"cannot read {path}: {reason}", "Check the name and the permissions of the file."
-        ) from None
