@@ -93,10 +93,7 @@ def test_the_same_inputs_give_the_same_folder(tmp_path: Path) -> None:
 ALL = ("14.29.30133", "14.39.33519", "14.44.35207", "14.50.35717", "14.51.36014")
 NEWEST = (msvc("14.50.35717"), msvc("14.51.36014"))
 BUNDLED = toolkit("12.8", path=r"C:\py\triton\backends\nvidia", layout="bundled", nvcc=None)
-NOTHING = PythonDev(
-    headers=None, headers_version=None, headers_free_threaded=None, headers_missing=(),
-    headers_damaged=(), import_library=None, import_library_dll=None,
-)  # fmt: skip
+NOTHING = PythonDev()
 assert HEALTHY.python_dev is not None
 NO_LIBRARY = replace(HEALTHY.python_dev, import_library=None)
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from installed import rooted
 from trees import plant, write
 
+from tritonwin.facts.records import PythonDev
 from tritonwin.facts.toolchain.python_dev import (
-    Headers,
     ImportLibrary,
     find_python_dev,
     read_headers,
@@ -54,7 +54,7 @@ def archive(*members: bytes) -> bytes:
 LIB_312 = archive(short_import("python312.dll"))
 
 
-def headers(folder: Path, changes: Mapping[str, str | bytes] = {}) -> Headers:
+def headers(folder: Path, changes: Mapping[str, str | bytes] = {}) -> PythonDev:
     """Those of Python.h and what it includes, with other contents in some."""
     found = read_headers(write(folder, {**HEADERS, **changes}))
     assert found is not None
@@ -108,7 +108,11 @@ def test_import_library_of_any_bytes_never_raises(
 
 def test_headers_are_followed_from_python_h(tmp_path: Path) -> None:
     found = headers(tmp_path)
-    assert (found.version, found.missing, found.damaged) == ("3.12.9", (), ())
+    assert (found.headers_version, found.headers_missing, found.headers_damaged) == (
+        "3.12.9",
+        (),
+        (),
+    )
 
 
 @pytest.mark.parametrize("name", [n for n in HEADERS if n != "Python.h"])
@@ -116,7 +120,7 @@ def test_a_header_that_is_not_there_is_missing(tmp_path: Path, name: str) -> Non
     write(tmp_path, HEADERS)
     (tmp_path / name).unlink()
     found = read_headers(tmp_path)
-    assert found.missing == (name,)
+    assert found.headers_missing == (name,)
 
 
 @pytest.mark.parametrize(
@@ -131,23 +135,23 @@ def test_a_header_that_is_not_there_is_missing(tmp_path: Path, name: str) -> Non
 )
 def test_a_header_that_no_compiler_could_read_is_damaged(tmp_path: Path, content: bytes) -> None:
     found = headers(tmp_path, {"pystats.h": content})
-    assert (found.missing, found.damaged) == ((), ("pystats.h",))
+    assert (found.headers_missing, found.headers_damaged) == ((), ("pystats.h",))
 
 
 def test_a_folder_in_place_of_a_header_is_damaged(tmp_path: Path) -> None:
     write(tmp_path, {k: v for k, v in HEADERS.items() if k != "Python.h"})
     (tmp_path / "Python.h").mkdir()
     found = read_headers(tmp_path)
-    assert found.damaged == ("Python.h",)
+    assert found.headers_damaged == ("Python.h",)
 
 
 def test_headers_that_include_each_other_come_to_an_end(tmp_path: Path) -> None:
     loop = {"object.h": '#include "pystats.h"\n', "pystats.h": '#include "object.h"\n'}
-    assert not headers(tmp_path, loop).missing
+    assert not headers(tmp_path, loop).headers_missing
 
 
 def test_non_utf8_comments_do_no_harm(tmp_path: Path) -> None:
-    assert not headers(tmp_path, {"pystats.h": b"/* L\xf6wis */ int x;"}).damaged
+    assert not headers(tmp_path, {"pystats.h": b"/* L\xf6wis */ int x;"}).headers_damaged
 
 
 @pytest.mark.parametrize(
@@ -160,7 +164,7 @@ def test_non_utf8_comments_do_no_harm(tmp_path: Path) -> None:
     ],
 )
 def test_free_threading(tmp_path: Path, pyconfig: str, expected: bool | None) -> None:
-    assert headers(tmp_path, {"pyconfig.h": pyconfig}).free_threaded is expected
+    assert headers(tmp_path, {"pyconfig.h": pyconfig}).headers_free_threaded is expected
 
 
 @pytest.mark.skipif(
@@ -169,8 +173,8 @@ def test_free_threading(tmp_path: Path, pyconfig: str, expected: bool | None) ->
 )
 def test_real_headers_of_the_running_python_are_whole() -> None:
     found = read_headers(Path(sysconfig.get_path("include")))
-    assert (found.missing, found.damaged) == ((), ())
-    assert (found.version or "").startswith(sysconfig.get_python_version())
+    assert (found.headers_missing, found.headers_damaged) == ((), ())
+    assert (found.headers_version or "").startswith(sysconfig.get_python_version())
 
 
 def test_full_installation(tmp_path: Path) -> None:
@@ -263,4 +267,4 @@ def test_unknown_version_gives_no_library(tmp_path: Path) -> None:
 
 def test_an_include_that_leaves_the_folder_is_not_followed(tmp_path: Path) -> None:
     outside = {"pystats.h": '#include "../../outside.h"\n#include "/outside.h"\n'}
-    assert not headers(tmp_path / "Include", outside).missing
+    assert not headers(tmp_path / "Include", outside).headers_missing

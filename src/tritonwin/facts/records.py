@@ -109,13 +109,14 @@ class Interpreter:
 class PythonDev:
     """Headers and import library that the target's C modules would be compiled with."""
 
-    headers: str | None  # the folder that holds Python.h
-    headers_version: str | None  # from patchlevel.h
-    headers_free_threaded: bool | None  # Py_GIL_DISABLED in pyconfig.h
-    headers_missing: tuple[str, ...]  # of those that Python.h includes
-    headers_damaged: tuple[str, ...]  # empty or not text
-    import_library: str | None  # ...\\libs\\python312.lib
-    import_library_dll: str | None  # the DLL name stored in it: "python312.dll"
+    headers: str | None = None  # the folder that holds Python.h
+    headers_version: str | None = None  # from patchlevel.h
+    # Py_GIL_DISABLED in pyconfig.h; None: python.org's headers for Windows serve both builds
+    headers_free_threaded: bool | None = None
+    headers_missing: tuple[str, ...] = ()  # of those that Python.h includes
+    headers_damaged: tuple[str, ...] = ()  # empty or not text
+    import_library: str | None = None  # ...\\libs\\python312.lib
+    import_library_dll: str | None = None  # the DLL name stored in it: "python312.dll"
     import_library_machine: str | None = None  # "x64", "x86", "arm64"
     passed_over: tuple[str, ...] = ()  # folders that were looked in
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tritonwin.facts.dlls.loading import NAMES
 from tritonwin.facts.dlls.pe import read_pe
-from tritonwin.facts.records import Interpreter, RuntimeDll
-from tritonwin.facts.toolchain.python_dev import Headers, read_headers
+from tritonwin.facts.records import Interpreter, PythonDev, RuntimeDll
+from tritonwin.facts.toolchain.python_dev import read_headers
 from tritonwin.problems.checks.python_files import MUTEX_BREAK
 from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import (
@@ -161,16 +161,18 @@ def _version(root: Path, wanted: str, context: PlanContext) -> str | None:
         return None
     free_threaded = bool(context.target.free_threaded)
     # python.org's headers serve both builds and say nothing
-    threads = headers.free_threaded in {None, free_threaded}
+    threads = headers.headers_free_threaded in {None, free_threaded}
     digits = (series(wanted) or "").replace(".", "")
     library = root / "libs" / f"python{digits}{'t' * free_threaded}.lib"
-    fits = threads and series(headers.version or "") == series(wanted) and is_file(library)
-    return headers.version if fits else None
+    fits = threads and series(headers.headers_version or "") == series(wanted) and is_file(library)
+    return headers.headers_version if fits else None
 
 
-def _whole(folder: Path) -> Headers | None:
+def _whole(folder: Path) -> PythonDev | None:
     headers = read_headers(folder)
-    return None if headers is None or headers.missing or headers.damaged else headers
+    return (
+        None if headers is None or headers.headers_missing or headers.headers_damaged else headers
+    )
 
 
 def _of_nuget(version: str, context: PlanContext) -> FileSource:
@@ -206,7 +208,7 @@ def apply_headers(change: CopyHeaders, context: ApplyContext) -> None:
     found = {name.lower(): root / name for name in names_in(root)}
     parts = {part: found.get(part.lower(), root / part) for part in PARTS}
     headers, wanted = _whole(parts["Include"]), series(source.version)
-    right = headers is not None and series(headers.version or "") == wanted
+    right = headers is not None and series(headers.headers_version or "") == wanted
     if not right or not is_folder(parts["libs"]):
         raise CannotRemedyError(
             f"{source.location} does not hold whole headers of Python {wanted}",

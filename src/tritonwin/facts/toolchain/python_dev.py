@@ -10,7 +10,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonwin.facts.records import Interpreter, PythonDev
@@ -49,21 +49,7 @@ _ROOTS = ("Python.h", "pyconfig.h", "patchlevel.h")
 _FILES_LIMIT = 1000  # CPython 3.13 reads 123
 
 
-@dataclass(frozen=True)
-class Headers:
-    """The headers in one include folder.
-
-    `free_threaded` is None where the headers serve both builds: python.org's pyconfig.h for
-    Windows carries `Py_GIL_DISABLED` commented out, to be defined by the compiling program.
-    """
-
-    version: str | None
-    free_threaded: bool | None
-    missing: tuple[str, ...]
-    damaged: tuple[str, ...]
-
-
-def read_headers(folder: Path) -> Headers | None:
+def read_headers(folder: Path) -> PythonDev | None:
     """Read the headers that `#include <Python.h>` would read; None where Python.h is absent.
 
     The list of headers is not a fixed one: every `#include "..."` is followed from Python.h on,
@@ -102,11 +88,12 @@ def read_headers(folder: Path) -> Headers | None:
     config = texts.get("pyconfig.h")
     off = config is not None and bool(_GIL_OFF.search(config))
     either = config is None or (not off and bool(_GIL_TEMPLATE.search(config)))
-    return Headers(
-        version=version[1] if version else None,
-        free_threaded=None if either else off,
-        missing=tuple(sorted(missing)),
-        damaged=tuple(sorted(name for name, text in texts.items() if text is None)),
+    return PythonDev(
+        headers=str(folder),
+        headers_version=version[1] if version else None,
+        headers_free_threaded=None if either else off,
+        headers_missing=tuple(sorted(missing)),
+        headers_damaged=tuple(sorted(name for name, text in texts.items() if text is None)),
     )
 
 
@@ -140,23 +127,19 @@ def find_python_dev(target: Interpreter, host: Host) -> PythonDev:
     # sysconfig's first; the others are where headers may lie without being used
     asked = (Path(target.include),) if target.include else ()
     includes = _unique((*asked, *(root / below for root in roots)))
-    read = ((f, read_headers(f)) for f in includes if not asked or f == asked[0])
-    folder, headers = next(((f, found) for f, found in read if found), (None, None))
+    read = (read_headers(f) for f in includes if not asked or f == asked[0])
+    dev = next((found for found in read if found), PythonDev())
     libs = _unique(root / "libs" for root in roots) if host.windows and version else ()
     name = f"python{version.replace('.', '')}{threads}.lib"
     library = next((path for folder in libs if is_file(path := folder / name)), None)
     imported = read_import_library(library) if library else None
-    used = {folder, library.parent if library else None}
-    return PythonDev(
-        headers=as_text(folder),
-        headers_version=headers.version if headers else None,
-        headers_free_threaded=headers.free_threaded if headers else None,
-        headers_missing=headers.missing if headers else (),
-        headers_damaged=headers.damaged if headers else (),
+    used = {dev.headers, str(library.parent) if library else None}
+    return replace(
+        dev,
         import_library=as_text(library),
         import_library_dll=imported.dll if imported else None,
         import_library_machine=imported.machine if imported else None,
-        passed_over=tuple(str(place) for place in (*includes, *libs) if place not in used),
+        passed_over=tuple(p for p in map(str, (*includes, *libs)) if p not in used),
     )
 
 
