@@ -60,31 +60,19 @@ def schema(cls: type, identifier: str, title: str) -> dict[str, Json]:
     Unknown fields are allowed, for the reader ignores them too. A document inside another is
     referred to by its identifier: a snapshot's schema names that of the facts.
     """
-    inner = {record.__name__: _record(record) for record in _records(cls) if record is not cls}
+    inner: dict[str, Json] = {}
+    whole = _record(cls, inner)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": identifier,
         "title": title,
-        **_record(cls),
+        **whole,
         "$defs": dict(sorted(inner.items())),
     }
 
 
-def _records(hint: Any, seen: set[Any] | None = None) -> Iterator[Any]:
-    seen = set() if seen is None else seen
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        if hint in seen or (seen and hint in _REFERENCES):
-            return
-        seen.add(hint)
-        yield hint
-        for _, inner, _ in fields_of(hint):
-            yield from _records(inner, seen)
-    elif get_origin(hint) is not Literal:
-        for argument in get_args(hint):
-            yield from _records(argument, seen)
-
-
-def _record(cls: Any) -> dict[str, Json]:
+def _record(cls: Any, inner: dict[str, Json]) -> dict[str, Json]:
+    """The schema of a record; those of the records in it go into `inner`."""
     fields = fields_of(cls)
     described: dict[str, Json] = {}
     # a dataclass without a docstring gets its signature as one
@@ -93,24 +81,28 @@ def _record(cls: Any) -> dict[str, Json]:
     return {
         **described,
         "type": "object",
-        "properties": {name: _hint(hint) for name, hint, _ in fields},
+        "properties": {name: _hint(hint, inner) for name, hint, _ in fields},
         "required": [name for name, _, required in fields if required],
     }
 
 
-def _hint(hint: Any) -> dict[str, Json]:
+def _hint(hint: Any, inner: dict[str, Json]) -> dict[str, Json]:
     if hint in SCALARS:
         return {"type": SCALARS[hint][1]}
     if dataclasses.is_dataclass(hint):
-        inside = f"#/$defs/{getattr(hint, '__name__', '')}"
-        return {"$ref": _REFERENCES.get(hint, inside)}
+        if hint in _REFERENCES:
+            return {"$ref": _REFERENCES[hint]}
+        name = getattr(hint, "__name__", "")
+        if name not in inner:
+            inner[name] = _record(hint, inner)
+        return {"$ref": f"#/$defs/{name}"}
     origin, args = get_origin(hint), get_args(hint)
     if origin is Literal:
         return {"const": args[0]} if len(args) == 1 else {"enum": list(args)}
     if origin in (Union, UnionType):
-        return {"anyOf": [_hint(a) for a in args]}
+        return {"anyOf": [_hint(a, inner) for a in args]}
     if origin is tuple:
-        return {"type": "array", "items": _hint(args[0])}
+        return {"type": "array", "items": _hint(args[0], inner)}
     if origin is dict:
-        return {"type": "object", "additionalProperties": _hint(args[1])}
+        return {"type": "object", "additionalProperties": _hint(args[1], inner)}
     raise TypeError(f"no JSON Schema for {hint!r}")
