@@ -100,6 +100,7 @@ def main() -> None:
 def run(args: Sequence[str]) -> int:
     """Run a command line and return its exit status; print at most a short message for an error."""
     _make_output_safe()
+    endings.settle(Exit.PROBLEMS)  # until the command knows better
     streams = sys.stdout, sys.stderr
     with told_to_end():
         status = _run(args)

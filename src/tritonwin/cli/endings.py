@@ -21,7 +21,7 @@ _NOT_WHOLE = (
 )
 
 
-_settled: list[int] = []  # the exit status, once the command knows it
+_settled: list[int] = [Exit.PROBLEMS]  # the exit status where the reader of the output leaves
 
 
 def settle(status: int) -> int:
@@ -32,7 +32,7 @@ def settle(status: int) -> int:
 
 def reader_left() -> int:
     """The exit status of a command whose reader has seen enough."""
-    return _settled.pop() if _settled else Exit.PROBLEMS
+    return _settled[0]
 
 
 def refuse(args: Sequence[str], message: str, help_text: str) -> int:
