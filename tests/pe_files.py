@@ -101,3 +101,20 @@ def _file(section: bytes, directories: Mapping[int, tuple[int, int]], machine: i
     )
     headers = dos + coff + optional + table + header
     return headers.ljust(_SECTION_OFFSET, b"\0") + padded
+
+
+def import_library(*members: bytes) -> bytes:
+    """The archive of a DLL's import library: python312.dll's, or of these objects."""
+    symbols = _member(b"/", b"\0\0\0\1\0\0\0\0python\0")
+    objects = members or (short_import("python312.dll"),)
+    return b"!<arch>\n" + symbols + b"".join(_member(b"python312.dll/", m) for m in objects)
+
+
+def short_import(dll: str, machine: int = 0x8664) -> bytes:
+    names = b"PyList_New\0" + dll.encode() + b"\0"
+    return struct.pack("<HHHHIIHH", 0, 0xFFFF, 0, machine, 0, len(names), 0, 4) + names
+
+
+def _member(name: bytes, data: bytes) -> bytes:
+    header = name.ljust(16) + b"0".ljust(32) + str(len(data)).encode().ljust(10) + b"`\n"
+    return header + data + b"\n" * (len(data) % 2)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hosts import fake_host
@@ -10,7 +9,7 @@ from pe_files import pe_file
 from trees import plant, write
 
 from tritonwin.facts import caches
-from tritonwin.facts.caches import inductor_cache, read_caches, triton_cache
+from tritonwin.facts.caches import read_caches
 from tritonwin.facts.dlls.loading import DllSearch, dll_search
 from tritonwin.facts.records import Cache
 from tritonwin.system.host import Host
@@ -24,68 +23,10 @@ def read(host: Host, kind: str = "triton", search: DllSearch = NOWHERE) -> Cache
     return next(cache for cache in found if cache.kind == kind)
 
 
-BLANK_AND_QUOTED = {"TRITON_CACHE_DIR": ' "{tmp}/c" ', "TRITON_HOME": "{tmp}/t"}
-
-
-@pytest.mark.parametrize(
-    ("find", "env", "folder", "source"),
-    [
-        (triton_cache, {}, ".triton/cache", "default"),
-        (triton_cache, {"TRITON_HOME": "{tmp}/t"}, "t/.triton/cache", "TRITON_HOME"),
-        (triton_cache, {"TRITON_CACHE_DIR": "{tmp}/c"}, "c", "TRITON_CACHE_DIR"),
-        (triton_cache, BLANK_AND_QUOTED, "c", "TRITON_CACHE_DIR"),
-        (triton_cache, {"TRITON_CACHE_DIR": "  "}, ".triton/cache", "default"),
-        (inductor_cache, {"TEMP": "{tmp}/T", "USERNAME": "ann"}, "T/torchinductor_ann", "default"),
-        (
-            inductor_cache,
-            {"TMP": "{tmp}/U", "USERNAME": "a:b/c"},
-            "U/torchinductor_a_b_c",
-            "default",
-        ),
-        (
-            inductor_cache,
-            {"TMPDIR": "{tmp}/V", "TEMP": "{tmp}/T", "LOGNAME": "x"},
-            "V/torchinductor_x",
-            "default",
-        ),
-        (inductor_cache, {"USERNAME": "ann"}, "AppData/Local/Temp/torchinductor_ann", "default"),
-        (inductor_cache, {"TORCHINDUCTOR_CACHE_DIR": "{tmp}/i"}, "i", "TORCHINDUCTOR_CACHE_DIR"),
-    ],
-)
-def test_where_a_cache_is_kept(
-    tmp_path: Path, find: Any, env: dict[str, str], folder: str, source: str
-) -> None:
-    filled = {name: value.format(tmp=tmp_path) for name, value in env.items()}
-    path, named = find(fake_host(tmp_path, filled))
-    assert (path, named.removeprefix("variable ")) == (tmp_path / folder, source)
-
-
-def test_a_cache_is_measured(tmp_path: Path) -> None:
+def test_the_longest_path_is_measured(tmp_path: Path) -> None:
     folder = write(tmp_path / "c", {"AB/kernel.cubin": b"12345", "CD/EF/kernel.json": b"{}"})
-
     found = read(fake_host(tmp_path, {"TRITON_CACHE_DIR": str(folder)}))
-
-    assert found.exists
-    assert (found.entries, found.size_bytes, found.complete) == (2, 7, True)
     assert found.longest_path == len(str(folder / "CD" / "EF" / "kernel.json"))
-    assert found.writable
-    assert found.error is None
-
-
-def test_an_absent_cache_is_judged_by_its_nearest_parent(tmp_path: Path) -> None:
-    found = read(fake_host(tmp_path, {"TRITON_CACHE_DIR": str(tmp_path / "a" / "b")}))
-
-    assert (found.exists, found.writable, found.entries) == (False, True, 0)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_file_in_the_place_of_the_folder_cannot_be_written_into(tmp_path: Path) -> None:
-    plant(tmp_path, "cache")
-
-    found = read(fake_host(tmp_path, {"TRITON_CACHE_DIR": str(tmp_path / "cache")}))
-
-    assert (found.exists, found.writable) == (False, False)
-    assert found.error.startswith(str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize("limit", ["WALK_FILES", "WALK_SECONDS"])

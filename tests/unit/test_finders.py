@@ -11,20 +11,22 @@ from typing import Any
 import pytest
 from cases import CORPUS
 from hosts import MemoryRegistry, fake_host
-from installed import install, rooted
-from pe_files import pe_file
+from installed import install, rooted, target
+from pe_files import import_library, pe_file
 from pe_version import versioned
 from trees import plant, write
 
+from tritonwin.facts.caches import read_caches
 from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.dlls.loading import read_runtime_dlls
+from tritonwin.facts.dlls.loading import DllSearch, read_runtime_dlls
 from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.packages import read_shadows
-from tritonwin.facts.records import Interpreter, PthFile, Torch
+from tritonwin.facts.records import Cache, Interpreter, PthFile, Torch
 from tritonwin.facts.toolchain.compilers import find_compilers
 from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
 from tritonwin.facts.toolchain.msvc import find_msvc, find_windows_sdks
 from tritonwin.facts.toolchain.parts import parts
+from tritonwin.facts.toolchain.python_dev import find_python_dev
 from tritonwin.facts.toolchain.rocm import find_rocm, torch_chips
 from tritonwin.facts.torch_triton import read_torch
 from tritonwin.system import toml
@@ -34,7 +36,9 @@ TABLE = toml.loads((CORPUS / "finders.toml").read_text("utf-8"))
 FINDERS: dict[str, Callable[[Interpreter | None, Host], Sequence[Any]]] = {
     "compilers": find_compilers,
     "cuda": find_cuda_toolkits,
+    "development": lambda target, host: [find_python_dev(target, host)],
     "distributions": lambda target, _: read_distributions(target),
+    "inductor_cache": lambda _, host: caches(host)[1:],
     "interpreters": lambda _, host: find_interpreters(host),
     "msvc": lambda _, host: find_msvc(host),
     "rocm": find_rocm,
@@ -42,11 +46,17 @@ FINDERS: dict[str, Callable[[Interpreter | None, Host], Sequence[Any]]] = {
     "sdk": lambda _, host: find_windows_sdks(host),
     "shadows": read_shadows,
     "torch": lambda target, _: the_torch(target),
+    "triton_cache": lambda _, host: caches(host)[:1],
 }
 PLACES = {
     "ProgramFiles": "{tmp}/pf", "ProgramFiles(x86)": "{tmp}/pf86", "SystemDrive": "{tmp}/c",
     "SystemRoot": "{tmp}/Windows",
 }  # fmt: skip
+
+
+def caches(host: Host) -> Sequence[Cache]:
+    """Those of Triton and of inductor."""
+    return read_caches(target(), host, DllSearch(None))
 
 
 def the_torch(target: Interpreter | None) -> list[Torch]:
@@ -95,6 +105,8 @@ WRITTEN: dict[str, Callable[..., dict[str, str | bytes]]] = {
     "python": python,
     "venv": venv,
     "torch": torch,
+    "headers": lambda: TABLE["headers"],
+    "library": lambda name: {name: import_library()},
 }
 
 
@@ -140,6 +152,7 @@ def laid_out(tmp: Path, scene: Mapping[str, Any]) -> tuple[Interpreter, Host]:
     cwd.mkdir(parents=True, exist_ok=True)
     host = replace(host, registry=MemoryRegistry(registry), cwd=cwd, app=app)
     fields = filled(tmp, scene.get("target", {}))
+    fields |= dict.fromkeys(fields.pop("none", ()))
     if "pth" in fields:
         fields["pth"] = PthFile(**fields["pth"])
     return rooted(tmp, **fields), host

@@ -6,38 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hosts import fake_host
+from cases import CORPUS
 from hypothesis import given
 from hypothesis import strategies as st
-from installed import rooted
-from trees import plant, write
+from pe_files import import_library, short_import
+from trees import write
 
 from tritonwin.facts.records import PythonDev
 from tritonwin.facts.toolchain.python_dev import (
     ImportLibrary,
-    find_python_dev,
     read_headers,
     read_import_library,
 )
+from tritonwin.system import toml
 
-HEADERS = {
-    "Python.h": '#include "patchlevel.h"\n#include "pyconfig.h"\n#  include "object.h"\n',
-    "patchlevel.h": '#define PY_VERSION      "3.12.9"\n',
-    "pyconfig.h": "#define MS_WINDOWS\n",
-    "object.h": '#include "cpython/object.h"\n',
-    "cpython/object.h": '#include "../pystats.h"\n',
-    "pystats.h": "int x;\n",
-}
-
-
-def member(name: bytes, data: bytes) -> bytes:
-    header = name.ljust(16) + b"0".ljust(32) + str(len(data)).encode().ljust(10) + b"`\n"
-    return header + data + b"\n" * (len(data) % 2)
-
-
-def short_import(dll: str, machine: int = 0x8664) -> bytes:
-    names = b"PyList_New\0" + dll.encode() + b"\0"
-    return struct.pack("<HHHHIIHH", 0, 0xFFFF, 0, machine, 0, len(names), 0, 4) + names
+HEADERS = toml.loads((CORPUS / "finders.toml").read_text("utf-8"))["headers"]
 
 
 def coff_object(section: bytes, content: bytes, machine: int = 0x8664) -> bytes:
@@ -46,12 +29,7 @@ def coff_object(section: bytes, content: bytes, machine: int = 0x8664) -> bytes:
     return header + table + content
 
 
-def archive(*members: bytes) -> bytes:
-    symbols = member(b"/", b"\0\0\0\1\0\0\0\0python\0")
-    return b"!<arch>\n" + symbols + b"".join(member(b"python312.dll/", m) for m in members)
-
-
-LIB_312 = archive(short_import("python312.dll"))
+LIB_312 = import_library()
 
 
 def headers(folder: Path, changes: Mapping[str, str | bytes] = {}) -> PythonDev:
@@ -66,17 +44,17 @@ def headers(folder: Path, changes: Mapping[str, str | bytes] = {}) -> PythonDev:
     [
         pytest.param(LIB_312, ImportLibrary("python312.dll", "x64"), id="short-import"),
         pytest.param(
-            archive(short_import("python312.dll", 0x14C)),
+            import_library(short_import("python312.dll", 0x14C)),
             ImportLibrary("python312.dll", "x86"),
             id="short-import-of-32-bit",
         ),
         pytest.param(
-            archive(coff_object(b".idata$6", b"python3.dll\0")),
+            import_library(coff_object(b".idata$6", b"python3.dll\0")),
             ImportLibrary("python3.dll", "x64"),
             id="microsoft-descriptor",
         ),
         pytest.param(
-            archive(
+            import_library(
                 coff_object(b".text", b"\x90" * 7),
                 coff_object(b".idata$6", b"\x05\0PyList_New\0"),
                 coff_object(b".idata$7", b"libpython3.12.dll\0"),
@@ -84,7 +62,7 @@ def headers(folder: Path, changes: Mapping[str, str | bytes] = {}) -> PythonDev:
             ImportLibrary("libpython3.12.dll", "x64"),
             id="gnu-dlltool",
         ),
-        pytest.param(archive(coff_object(b".text", b"code")), None, id="static-library"),
+        pytest.param(import_library(coff_object(b".text", b"code")), None, id="static-library"),
         pytest.param(b"!<arch>\n", None, id="empty-archive"),
         pytest.param(LIB_312[:90], None, id="truncated"),
         pytest.param(b"", None, id="empty"),
@@ -175,94 +153,6 @@ def test_real_headers_of_the_running_python_are_whole() -> None:
     found = read_headers(Path(sysconfig.get_path("include")))
     assert (found.headers_missing, found.headers_damaged) == ((), ())
     assert (found.headers_version or "").startswith(sysconfig.get_python_version())
-
-
-def test_full_installation(tmp_path: Path) -> None:
-    write(tmp_path / "Include", HEADERS)
-    write(tmp_path / "libs", {"python312.lib": LIB_312, "python3.lib": LIB_312})
-    dev = find_python_dev(rooted(tmp_path), fake_host(tmp_path))
-    assert dev.headers == str(tmp_path / "Include")
-    assert dev.headers_version == "3.12.9"
-    assert dev.import_library == str(tmp_path / "libs" / "python312.lib")
-    assert (dev.import_library_dll, dev.import_library_machine) == ("python312.dll", "x64")
-    assert dev.passed_over == ()
-
-
-def test_embedded_python_has_neither(tmp_path: Path) -> None:
-    dev = find_python_dev(rooted(tmp_path, kind="embedded"), fake_host(tmp_path))
-    assert (dev.headers, dev.import_library) == (None, None)
-    assert dev.passed_over == (str(tmp_path / "Include"), str(tmp_path / "libs"))
-
-
-def test_libs_of_another_minor_are_named(tmp_path: Path) -> None:
-    plant(tmp_path / "libs", "python311.lib", "python3.lib")
-    dev = find_python_dev(rooted(tmp_path), fake_host(tmp_path))
-    assert dev.import_library is None
-    assert str(tmp_path / "libs") in dev.passed_over
-
-
-def test_virtual_environment_takes_both_from_its_base(tmp_path: Path) -> None:
-    base, venv = tmp_path / "base", tmp_path / "venv"
-    write(base / "Include", HEADERS)
-    write(base / "libs", {"python312.lib": LIB_312})
-    write(venv / "Include", HEADERS)
-    dev = find_python_dev(
-        rooted(
-            venv,
-            kind="venv",
-            executable=str(venv / "Scripts" / "python.exe"),
-            base_prefix=str(base),
-            include=str(base / "Include"),
-        ),
-        fake_host(tmp_path),
-    )
-    assert dev.headers == str(base / "Include")
-    assert dev.import_library == str(base / "libs" / "python312.lib")
-    assert {str(venv / "Include"), str(venv / "libs")} <= {*dev.passed_over}
-
-
-def test_prefix_comes_before_base(tmp_path: Path) -> None:
-    base, venv = tmp_path / "base", tmp_path / "venv"
-    for root in (base, venv):
-        write(root / "libs", {"python312.lib": LIB_312})
-    dev = find_python_dev(rooted(venv, base_prefix=str(base)), fake_host(tmp_path))
-    assert dev.import_library == str(venv / "libs" / "python312.lib")
-    assert str(base / "libs") in dev.passed_over
-
-
-def test_free_threaded_python_wants_its_own_library(tmp_path: Path) -> None:
-    write(tmp_path / "libs", {"python313.lib": LIB_312})
-    free_threaded = rooted(tmp_path, version="3.13.2", free_threaded=True)
-    assert find_python_dev(free_threaded, fake_host(tmp_path)).import_library is None
-    write(tmp_path / "libs", {"python313t.lib": LIB_312})
-    dev = find_python_dev(free_threaded, fake_host(tmp_path))
-    assert dev.import_library == str(tmp_path / "libs" / "python313t.lib")
-
-
-def test_headers_where_no_compiler_looks_are_listed_but_not_chosen(tmp_path: Path) -> None:
-    write(tmp_path / "Include", HEADERS)
-    dev = find_python_dev(
-        rooted(tmp_path, include=str(tmp_path / "elsewhere")), fake_host(tmp_path)
-    )
-    assert dev.headers is None
-    assert str(tmp_path / "Include") in dev.passed_over
-
-
-def test_linux_layout(tmp_path: Path) -> None:
-    write(tmp_path / "include" / "python3.12", HEADERS)
-    dev = find_python_dev(
-        rooted(tmp_path, executable=str(tmp_path / "bin" / "python3.12"), include=None),
-        fake_host(tmp_path, windows=False),
-    )
-    assert dev.headers == str(tmp_path / "include" / "python3.12")
-    assert dev.import_library is None
-
-
-def test_unknown_version_gives_no_library(tmp_path: Path) -> None:
-    write(tmp_path / "libs", {"python312.lib": LIB_312})
-    assert (
-        find_python_dev(rooted(tmp_path, version=None), fake_host(tmp_path)).import_library is None
-    )
 
 
 def test_an_include_that_leaves_the_folder_is_not_followed(tmp_path: Path) -> None:

@@ -155,8 +155,14 @@ def windows_tree(cache: Cache, table: Mapping[str, Any], name: str, folder: Path
 
 
 def standin_torch(folder: Path) -> None:
-    """What Triton before 3.8 asks of torch: results made with it say so."""
-    for place, text in torch_files("0.0.0+standin", cuda="0.0").items():
+    """What Triton before 3.8 asks of torch. No version.py: to tritonwin there is no torch."""
+    files = torch_files("")
+    del files["torch/version.py"]
+    files["torch/__init__.py"] = (
+        "from types import SimpleNamespace\n\nfrom torch import _C, cuda\n\n"
+        '__version__ = "0.0.0+standin"\nversion = SimpleNamespace(hip=None, cuda="0.0")\n'
+    )
+    for place, text in files.items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(text, "utf-8")
 
