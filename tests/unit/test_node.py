@@ -65,20 +65,21 @@ def start(comfyui: StandInComfyUI, caplog: pytest.LogCaptureFixture) -> Iterator
     serving.__exit__(None, None, None)
 
 
-def test_the_line_of_a_healthy_machine(comfyui: StandInComfyUI, start: Callable[[], str]) -> None:
-    comfyui.machine(SAGE)
-    assert re.fullmatch(
-        r"\[tritonwin\] Triton \d\.\d+ and torch \d\.\d+ fit; SageAttention \d\.\d+ in use", start()
-    )
-
-
-def test_the_line_of_a_problem_names_its_page(
-    comfyui: StandInComfyUI, start: Callable[[], str]
+@pytest.mark.parametrize(
+    ("machine", "says"),
+    [
+        (SAGE, r"Triton \d\.\d+ and torch \d\.\d+ fit; SageAttention \d\.\d+ in use"),
+        (
+            "triton=None",
+            r"problem: Triton is not installed in this Python\. .*explain --about triton-missing",
+        ),
+    ],
+)
+def test_the_line(
+    comfyui: StandInComfyUI, start: Callable[[], str], machine: str, says: str
 ) -> None:
-    comfyui.machine("triton=None")
-    said = start()
-    assert said.startswith("[tritonwin] problem: Triton is not installed in this Python. Its page:")
-    assert said.endswith('tritonwin.pyz" explain --about triton-missing')
+    comfyui.machine(machine)
+    assert re.fullmatch(rf"\[tritonwin\] {says}", start())
 
 
 def test_what_changed_since_the_proof_is_named(

@@ -394,12 +394,6 @@ def test_nothing_is_fetched_that_could_not_be_put_into_place(
         assert done.status == "declined"
 
 
-def test_a_name_that_is_free_is_found(tmp_path: Path) -> None:
-    shadow = write(tmp_path, {"triton.py": "", "triton-renamed.py": ""}) / "triton.py"
-    change = plan("rename-shadow", {"path": str(shadow)}, means(healthy.HEALTHY, tmp_path))
-    assert change.new == str(tmp_path / "triton-renamed2.py")
-
-
 # -- headers
 
 PYTHON_H = {

@@ -120,20 +120,6 @@ def test_as_it_was_before_is_not_said_of_a_folder_that_others_use(setting: Setti
     assert [p.name for p in (setting.target / "new").iterdir()] == ["mine.txt"]
 
 
-def test_a_damaged_journal_is_listed_with_the_way_out(setting: Setting) -> None:
-    good, bad = setting.change("good"), setting.change("bad")
-    (setting.store.folder(bad) / "journal.json").write_bytes(b"")
-    shown = setting.undo("--list").out
-    assert f"tritonwin undo --forget {bad}" in shown
-    document = setting.undo("--list", "--json").document
-    assert [j["id"] for j in document["journals"]] == [good]
-    assert [j["id"] for j in document["damaged"]] == [bad]
-    refused = setting.undo(bad, "--yes")
-    assert (refused.status, f"--forget {bad}" in refused.err) == (2, True)
-    assert setting.undo(bad, "--forget", "--yes").status == 0
-    assert setting.store.unreadable() == ()
-
-
 @pytest.mark.parametrize("damage", ["emptied", "missing"])
 def test_a_damaged_journal_is_named_where_nothing_else_can_be_undone(
     setting: Setting, damage: str
@@ -155,7 +141,12 @@ def test_a_damaged_journal_is_named_where_nothing_else_can_be_undone(
     document = setting.undo("--yes", "--json").document
     assert (document["undo"]["id"], document["damaged"][0]["id"]) == (later, bad)
     setting.change("later")
-    assert f"tritonwin undo --forget {bad}" in setting.undo("--yes").out
+    for words in (["--yes"], ["--list"]):
+        assert f"tritonwin undo --forget {bad}" in setting.undo(*words).out
+    refused = setting.undo(bad, "--yes")
+    assert (refused.status, f"--forget {bad}" in refused.err) == (2, True)
+    assert setting.undo(bad, "--forget", "--yes").status == 0
+    assert setting.store.unreadable() == ()
 
 
 @pytest.mark.parametrize("force", [(), ("--force",)])

@@ -126,7 +126,7 @@ class Backwards:
             if self.view.kind(old) != "absent" and not split:
                 return Decision()  # a rename that was not done: what is there is somebody's
             return self._take_out(step, old, new, split=split)
-        if self._parent_missing(old):
+        if not self.own(old) and self.view.kind(old.parent) == "absent":
             # also with force: a new folder would hold a part of what belongs there
             return _conflict(old, f"the folder {old.parent} is gone; what was there is in {new}")
         return self._put_back(step, old, new, split=split)
@@ -229,10 +229,6 @@ class Backwards:
         if self.view.kind(old) != "absent" and not (certain and self.own(new)):
             return Decision()
         return _conflict(old, f"the copy kept in {new} is gone", lost=True)
-
-    def _parent_missing(self, path: Path) -> bool:
-        """Its folder was uninstalled since, or the whole target is gone."""
-        return not self.own(path) and self.view.kind(path.parent) == "absent"
 
     def _keep(self, path: Path) -> Rename:
         return Rename(path, path.with_name(f"{path.name}.kept-{self.areas[0].parent.name}"))

@@ -12,17 +12,18 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from tritonwin.journal.disk import JournalError, content, refusal, store, sync_folder
 from tritonwin.journal.faults import faultpoint
-from tritonwin.journal.records import Line, Mark, Start, Step
+from tritonwin.journal.records import Entry, Mark, Start, Step
 from tritonwin.system.codec import from_json, parse, to_json
 
 # Given up when the disk is full, so that an undo can always write down how far it came.
 RESERVE = "reserve"
 _RESERVE_BYTES = 256 * 1024
 _CHECK = b', "check": "'
+_ENTRY = cast("type[Entry]", Entry)
 
 
 class DamagedLogError(JournalError):
@@ -78,7 +79,7 @@ class Log:
             number = log.lines + 1
             try:
                 data = line.rpartition(_CHECK)[0] + b"}"
-                entry = from_json(Line, {"entry": parse(data.decode("ascii"))}).entry
+                entry = from_json(_ENTRY, parse(data.decode("ascii")), "line")
             except ValueError as error:
                 raise _damaged(path, f"line {number} is damaged: {error}") from error
             foreign = isinstance(entry, Start) != (number == 1)
@@ -115,7 +116,7 @@ class Log:
         faultpoint(f"after log {entry.op}")
         self._take(entry, data)
 
-    def _line(self, entry: Step | Mark | Start) -> bytes:
+    def _line(self, entry: Entry) -> bytes:
         return self._checked(json.dumps(to_json(entry), ensure_ascii=True).encode("ascii"))
 
     def _checked(self, data: bytes) -> bytes:
@@ -140,7 +141,7 @@ class Log:
                     file.truncate(whole)
                 raise
 
-    def _take(self, entry: Step | Mark | Start, line: bytes) -> None:
+    def _take(self, entry: Entry, line: bytes) -> None:
         self.lines += 1
         self.check = line.rpartition(_CHECK)[2][:32].decode("ascii")
         if isinstance(entry, Mark):

@@ -113,8 +113,4 @@ class Mark:
     state: Literal["failed", "split", "undone"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """One line of `steps.jsonl`, without its check."""
-
-    entry: Step | Mark | Start
+Entry: TypeAlias = Step | Mark | Start  # one line of `steps.jsonl`, without its check
