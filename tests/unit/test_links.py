@@ -18,7 +18,9 @@ BASE = "https://example.org/simple/flash-attn/"
 
 
 def read(text: str, base: str = BASE) -> tuple[WheelLink, ...]:
-    return read_list(text, base, "the list")
+    return tuple(
+        link for link in read_list(text, base, "the list") if not link.file.endswith(".tar.gz")
+    )
 
 
 @pytest.mark.parametrize(

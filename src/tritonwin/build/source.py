@@ -8,7 +8,6 @@ helpers.
 from __future__ import annotations
 
 import filecmp
-import html
 import io
 import os
 import re
@@ -17,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from tritonwin.build.outcome import OnEvent
 from tritonwin.build.plan import BuildPlan, BuildSource, SourceEdit
@@ -30,15 +29,14 @@ from tritonwin.support import addresses, download
 from tritonwin.support.addresses import DownloadError, without_secrets
 from tritonwin.support.archives import unpack, unpack_folders, write
 from tritonwin.support.download import NotFoundError
-from tritonwin.support.links import not_offered
-from tritonwin.support.pip import Pip, Places, configured_places
+from tritonwin.support.pip import Pip, configured_places
+from tritonwin.support.sources import Sources, locate
 from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.files import is_file, is_folder, paths_in, read_text
 from tritonwin.system.host import Host, merged
 from tritonwin.system.process import run
 
 _PREFIX = "nvidia/cu13"  # of NVIDIA's wheels for CUDA 13, in which nvcc finds all its parts
-_JSON_OR_HTML = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5"}
 
 
 class SourceError(UserError):
@@ -228,8 +226,9 @@ class BuildContext:
     on_event: OnEvent = lambda _: None
 
     @cached_property
-    def places(self) -> Places:
-        return configured_places(self.pip())
+    def indexes(self) -> Sources:
+        places = configured_places(self.pip())
+        return Sources(indexes=tuple(i for i in (places.index, *places.extra_indexes) if i))
 
     @property
     def pip_options(self) -> tuple[str, ...]:
@@ -256,40 +255,16 @@ class BuildContext:
                 "Put it into a folder and name that: --find-links DIR",
             )
         into.mkdir(parents=True, exist_ok=True)
-        there = addresses.is_url(wanted.location)
-        url = wanted.location if there else self.address(wanted.name, file)
+        url: str | None = wanted.location
+        if not addresses.is_url(wanted.location):
+            url = locate(wanted.name, file, self.indexes)
+        if url is None:
+            raise NotFoundError(
+                f"no index that pip is configured for has {file}",
+                "Put it into a folder and name that: --find-links DIR",
+            )
         download.fetch(url, into / file, sha256=wanted.sha256)
         return into / file
-
-    def address(self, project: str, file: str) -> str:
-        """The address of the file in an index; raises NotFoundError."""
-        for page in self._pages(project):
-            try:
-                text = download.read(page, headers=_JSON_OR_HTML).decode("utf-8", "replace")
-            except NotFoundError:
-                continue
-            found = address_in(text, file)
-            if found is not None and not not_offered(found, urljoin(page, found), page):
-                return urljoin(page, found)
-        raise NotFoundError(
-            f"no index that pip is configured for has {file}",
-            "Put it into a folder and name that: --find-links DIR",
-        )
-
-    def _pages(self, project: str) -> Iterator[str]:
-        for index in (self.places.index, *self.places.extra_indexes):
-            if index is not None and addresses.is_trusted(index):
-                page = f"{index.rstrip('/')}/{project}/"
-                local = addresses.local_path(page)
-                # an address again: what the page links to is relative to it, and percent-encoded
-                yield page if local is None else (local.absolute() / "index.html").as_uri()
-
-
-def address_in(page: str, file: str) -> str | None:
-    """The address that an index page gives for a file, whether the page is JSON or HTML."""
-    pattern = rf"""["']((?:[^"'\s]{{0,2000}}/)?{re.escape(file)})["'#]"""
-    # in JSON the bare name stands beside the address
-    return max(map(html.unescape, re.findall(pattern, page)), key=len, default=None)
 
 
 # --- a CUDA toolkit, assembled from wheels of the package index: one folder, a valid CUDA_HOME

@@ -30,7 +30,8 @@ MAX_PARTS = 10 * MAX_LINKS
 MAX_ADDRESS = 2500  # characters
 _LONG_TAG = re.compile(r"<[^<>]{65536}")
 _WORD = re.compile(r"""[^\s|()<>"'`\[\]]+""")
-_WHEEL = re.compile(rf"{_WORD.pattern}\.whl(?:[?#](?:{_WORD.pattern})?)?")
+_SUFFIXES = (".whl", ".tar.gz")
+_FILE = re.compile(rf"{_WORD.pattern}\.(?:whl|tar\.gz)(?:[?#](?:{_WORD.pattern})?)?")
 _HASH = re.compile(r"sha256[=:]([0-9a-f]{64})\b", re.IGNORECASE)
 _BAD_HASH = re.compile(r"sha256[=:](?![0-9a-f]{64}\b)", re.IGNORECASE)
 _BAD_HASH_IN_TEXT = re.compile(rf"{_BAD_HASH.pattern}[0-9a-z]", re.IGNORECASE)
@@ -85,7 +86,7 @@ class WheelLink:
 
 
 def read_list(text: str, base: str, source: str) -> tuple[WheelLink, ...]:
-    """The wheels that a text names, whatever its kind, each once.
+    """The wheels and source archives that a text names, whatever its kind, each once.
 
     Kinds: a page of an index (PEP 503, PEP 691), a JSON list such as the public `wheels.json` or
     GitHub's list of releases, a plain or Markdown list of addresses.
@@ -172,7 +173,7 @@ def _from_lines(text: str, base: str, source: str) -> Iterator[WheelLink]:
     for line in text.splitlines():
         if line.lstrip().startswith("#"):
             continue
-        found = [address for word in _WORD.findall(line) if (address := _wheel_in(word))]
+        found = [address for word in _WORD.findall(line) if (address := _file_in(word))]
         known: dict[str, Any] = {}
         if len(found) == 1:  # a hash elsewhere in the line belongs to it
             known["wrong_hash"] = _BAD_HASH_IN_TEXT.search(line) is not None
@@ -182,13 +183,13 @@ def _from_lines(text: str, base: str, source: str) -> Iterator[WheelLink]:
             yield _link(address, base, source, **known)
 
 
-def _wheel_in(word: str) -> str | None:
-    found = _WHEEL.match(word) if len(word) <= MAX_ADDRESS else None
+def _file_in(word: str) -> str | None:
+    found = _FILE.match(word) if len(word) <= MAX_ADDRESS else None
     return found[0] if found else None
 
 
-def _is_wheel(value: object) -> bool:
-    return isinstance(value, str) and bool(_WORD.fullmatch(value)) and _wheel_in(value) == value
+def _is_file(value: object) -> bool:
+    return isinstance(value, str) and bool(_WORD.fullmatch(value)) and _file_in(value) == value
 
 
 class _LongPageError(Exception):
@@ -232,7 +233,7 @@ def _from_html(text: str, page: str, source: str) -> Iterator[WheelLink]:
     for anchor in found.found:
         href = anchor["href"] or ""
         with contextlib.suppress(ValueError):  # an address with half a bracket
-            if not urlsplit(urldefrag(href)[0]).path.endswith(".whl"):
+            if not urlsplit(urldefrag(href)[0]).path.endswith(_SUFFIXES):
                 continue
             link = _link(
                 href,
@@ -256,9 +257,9 @@ def _from_json(tree: Any, base: str, source: str) -> Iterator[WheelLink]:
         if isinstance(node, str):
             yield _link(node, base, source)
         elif isinstance(node, list):
-            to_do += [v for v in reversed(node) if isinstance(v, (list, dict)) or _is_wheel(v)]
+            to_do += [v for v in reversed(node) if isinstance(v, (list, dict)) or _is_file(v)]
         else:
-            named = [v for v in node.values() if _is_wheel(v)]
+            named = [v for v in node.values() if _is_file(v)]
             addresses = [v for v in named if is_url(v)] or [v for v in named if "/" in v]
             for address in addresses or named[:1]:
                 yield _described(address, node, base, source)

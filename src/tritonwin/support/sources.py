@@ -139,6 +139,16 @@ def find(package: str, sources: Sources) -> Listing:
     )
 
 
+def locate(project: str, file: str, sources: Sources) -> str | None:
+    """The address of a file, a wheel or source archive, in the indexes; None where none has it."""
+    for index in sources.indexes:
+        answer = _answer(Place(address=index, form="index"), project, sources)
+        for link in answer.links if answer else ():
+            if link.file == file and link.refused is None:
+                return link.location
+    return None
+
+
 def _places(package: str, sources: Sources) -> Iterator[Place]:
     yield from (Place(address=place) for place in sources.lists)
     known = packages.load().get(package)
@@ -151,6 +161,8 @@ def _places(package: str, sources: Sources) -> Iterator[Place]:
 
 def _belongs(link: WheelLink, package: str) -> bool:
     """True for a wheel of the package, and for an invalid name, which the chooser reports."""
+    if link.file.endswith(".tar.gz"):
+        return False
     try:
         return link.name.distribution == package
     except WheelNameError:
