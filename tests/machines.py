@@ -53,7 +53,7 @@ def toolkit(version: str, **more: Any) -> CudaToolkit:
     )
 
 
-def torch(version: str, cuda: str | None) -> Torch:
+def torch(version: str, cuda: str | None = None) -> Torch:
     return Torch(version=version, location="", source="", cuda=cuda)
 
 
@@ -97,3 +97,55 @@ def room(gib: float, cores: int = 16, physical: float | None = None) -> Resource
     return Resources(
         allocatable=free, physical=free if physical is None else int(physical * GIB), cores=cores
     )
+
+
+def machine(tmp: Path, on: dict[str, Any]) -> BuildMachine:
+    """The machine of a row of corpus/plans.toml."""
+    facts: dict[str, Any] = {
+        "system": replace(HEALTHY.system, developer_mode=on.get("developer_mode"))
+    }
+    if "torch" in on:
+        facts["torch"] = torch(*on["torch"]) if on["torch"] else None
+    for name, key, kind in (("cuda_toolkits", "toolkits", toolkit), ("msvc", "msvc", msvc)):
+        if key in on:
+            rows = [{"version": row} if isinstance(row, str) else row for row in on[key]]
+            facts[name] = tuple(kind(**fields(row)) for row in rows)
+    if "gpus" in on:
+        facts["gpus"] = tuple(map(gpu, on["gpus"]))
+    if "python_dev" in on and HEALTHY.python_dev:
+        facts["python_dev"] = replace(HEALTHY.python_dev, **fields(on["python_dev"]))
+    if "target" in on:
+        facts["target"] = None
+    made = (linux if on.get("os") == "linux" else windows)(tmp, **facts)
+    variables = dict(on.get("variables", {}))
+    if "path" in on:
+        variables["PATH"] = str(tmp / "path")
+        for name in on["path"]:
+            program = tmp / "path" / name
+            program.parent.mkdir(exist_ok=True)
+            program.write_text("#!/bin/sh\n")
+            program.chmod(0o755)
+    for name in on.get("files", ()):
+        (tmp / name).touch()
+    return replace(
+        having(made, **variables),
+        resources=room(on.get("memory", 64), on.get("cores", 16)),
+        disk_free=int(on.get("disk", 500) * GIB),
+        venv=on.get("venv"),
+        runtime=on.get("runtime"),
+    )
+
+
+def fields(row: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a record, as a table in TOML has them."""
+    values = {"none": None}
+    return {
+        name: tuple(value) if isinstance(value, list) else values.get(value, value)
+        for name, value in row.items()
+    }
+
+
+def having(machine: BuildMachine, **variables: str) -> BuildMachine:
+    """The machine with these variables set as well."""
+    env = Environment({**machine.host.env.data, **variables}, windows=machine.host.windows)
+    return replace(machine, host=replace(machine.host, env=env))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import machines
@@ -10,11 +9,8 @@ import pytest
 from commands import Call
 
 from tritonwin.build.command import UnfitEnvironmentError, verify_capture
-from tritonwin.build.order import BuildMachine, Order, read_checkout
-from tritonwin.build.planner import plan
-from tritonwin.build.recipe import load
+from tritonwin.build.order import BuildMachine
 from tritonwin.cli import app
-from tritonwin.errors import UserError
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.snapshot import write as write_snapshot
 
@@ -109,58 +105,6 @@ def test_a_script_is_printed_alone(
     out, _ = capfdbinary.readouterr()
     assert out.startswith(b"@echo off\r\n")
     assert b'set "MAX_JOBS=8"\r\n' in out
-
-
-# --- sources
-
-
-@pytest.mark.parametrize(
-    ("named", "kind"),
-    [("https://github.com/x/y", "git"), ("git@github.com:x/y.git", "git"), ("p", "folder"),
-     ("flash_attn-2.8.3.tar.gz", "sdist")],
-)  # fmt: skip
-def test_a_source_of_ones_own(tmp_path: Path, named: str, kind: str) -> None:
-    (tmp_path / "p" / "csrc" / "cutlass" / "include").mkdir(parents=True)
-    (tmp_path / "p" / "setup.py").touch()
-    (tmp_path / "flash_attn-2.8.3.tar.gz").touch()
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "git").touch()
-    local = tmp_path / named
-    order = Order(
-        recipe="flash-attn", source=str(local) if local.exists() else named, version="2.8.3"
-    )
-    checkout = read_checkout(local, load("flash-attn"), windows=False) if kind == "folder" else None
-    made = plan(order, replace(machines.linux(tmp_path), checkout=checkout))
-    assert made.source.kind == kind
-    git = next(decision for decision in made.decisions if decision.name == "git")
-    assert git.value == ("needed" if kind == "git" else "not needed")
-    assert made.possible, made.refusals
-    if kind == "folder":
-        # what earlier builds left, and what only git needs, stays behind
-        assert {".git", "build", "csrc/composable_kernel"} <= set(made.source.skip)
-        assert all(not edit.required for edit in made.edits)
-
-
-@pytest.mark.parametrize(
-    "named",
-    ["ext::sh -c touch% x", "fd::17", "file::x", "git@host::x", "git+https://bob:pa55w0rd@h/x",
-     "ht:////me:pa55w0rd@h.org/x"],
-)  # fmt: skip
-def test_what_git_would_take_for_more_than_an_address(tmp_path: Path, named: str) -> None:
-    """`ext::` runs a command, `fd::` waits for ever."""
-    with pytest.raises(UserError, match="neither a folder") as refused:
-        plan(Order(recipe="flash-attn", source=named), machines.linux(tmp_path))
-    assert "pa55w0rd" not in str(refused.value)
-
-
-def test_a_checkout_without_its_submodule(tmp_path: Path) -> None:
-    folder = tmp_path / "p"
-    folder.mkdir()
-    (folder / "setup.py").touch()
-    checkout = read_checkout(folder, load("flash-attn"), windows=False)
-    order = Order(recipe="flash-attn", source=str(folder), version="2.8.3")
-    made = plan(order, replace(machines.linux(tmp_path), checkout=checkout))
-    assert "submodule update --init csrc/cutlass" in made.refusals[0].help
 
 
 # --- what vcvarsall must have set

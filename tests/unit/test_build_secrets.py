@@ -24,27 +24,11 @@ def test_an_address_with_a_secret_is_refused(tmp_path: Path, address: str) -> No
     assert "credential helper" in refused.value.help
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "https://h.org/x@1",
-        "https://h.org:8443/x.git",
-        "ssh://git@h.org/x",
-        "ssh://alex@h.org:22/x",
-        "git@github.com:x/y.git",
-        "file:///a b/c",
-    ],
-)
+@pytest.mark.parametrize("address", cases("source_addresses.toml", "plain"))
 def test_an_address_without_one_is_taken_as_it_is(tmp_path: Path, address: str) -> None:
     machine = machines.linux(tmp_path)
     made = planner.plan(Order(recipe="cuda-extension", source=address), machine)
     assert (made.source.kind, made.source.location) == ("git", address)
-
-
-def test_an_archive_is_no_repository(tmp_path: Path) -> None:
-    order = Order(recipe="cuda-extension", source="https://h.org/x.tar.gz")
-    with pytest.raises(UserError, match="no hash is known"):
-        planner.plan(order, machines.linux(tmp_path))
 
 
 def test_what_pip_and_a_build_say_is_told_without_secrets(tmp_path: Path) -> None:
