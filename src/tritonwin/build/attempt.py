@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -234,3 +234,17 @@ def finished(folder: Path) -> tuple[Path, ...]:
         for output in read_log(log.read_text("utf-8", "replace"))
         if is_file(log.parent / output)
     )
+
+
+def remove_damaged(outputs: Iterable[Path]) -> Iterator[Path]:
+    """Remove outputs that are empty or begin with zeros, so that ninja makes them again.
+
+    ninja's word that it finished one can reach the disk before the file does: a machine that loses
+    its power then leaves such a file, which looks finished.
+    """
+    for path in outputs:
+        with path.open("rb") as stream:
+            damaged = not stream.read(64).strip(b"\0")
+        if damaged:
+            path.unlink(missing_ok=True)
+            yield path

@@ -140,6 +140,8 @@ def _compile(
         # what an interrupted run may have left and a new one would trust
         for path in paths_in(layout.dist, "*.whl"):
             path.unlink()
+        for path in attempt.remove_damaged(attempt.finished(layout.source)):
+            context.on_event(f"{path.name} is cut short: compiled again")
         start = command(plan.with_jobs(jobs), context.host, scripts)
         log = layout.root / f"build-{len(earlier.runs) + 1}.log"
         totals = (run.total for run in reversed(earlier.runs) if run.total)
