@@ -8,19 +8,16 @@ import io
 import os
 import tarfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import machines
 import pytest
 from build_plans import NOBODY, laid_down, plan
 from trees import write
 
 from tritonwin.build import runner
-from tritonwin.build.order import Order
 from tritonwin.build.plan import BuildSource, SourceEdit
-from tritonwin.build.planner import plan as planned
 from tritonwin.build.source import BuildContext, SourceError
 from tritonwin.errors import UserError
 from tritonwin.support import archives
@@ -39,21 +36,32 @@ FILES = {
 MIB = 2**20
 
 
-def a_tar(
-    file: Path, files: Mapping[str, str | bytes], links: Mapping[str, str] | None = None
-) -> Path:
-    file = file.with_name("x.tar.gz")
-    with tarfile.open(file, "w:gz") as tar:
-        for name, target in (links or {}).items():  # before what they lead to
+def tar(files: Mapping[str, bytes], links: Mapping[str, str] | None = None) -> bytes:
+    """An archive of these files, of the day after tomorrow, with the links before them."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        for name, target in (links or {}).items():
             info = tarfile.TarInfo(name)
             info.type, info.linkname = tarfile.SYMTYPE, target
-            tar.addfile(info)
-        for name, content in files.items():
-            data = content.encode() if isinstance(content, str) else content
+            archive.addfile(info)
+        for name, data in files.items():
             info = tarfile.TarInfo(name)
             info.size, info.mode = len(data), 0o755
             info.mtime = int(time.time()) + 10**6
-            tar.addfile(info, io.BytesIO(data))
+            archive.addfile(info, io.BytesIO(data))
+    return made.getvalue()
+
+
+def member(size: int, kind: bytes = tarfile.REGTYPE, content: int = 10240) -> bytes:
+    """An archive of one member with that size in its header."""
+    info = tarfile.TarInfo("x/a")
+    info.type, info.size = kind, size
+    return gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + bytes(content))
+
+
+def a_tar(folder: Path, files: Mapping[str, str] = FILES) -> Path:
+    file = folder / "x.tar.gz"
+    file.write_bytes(tar({name: text.encode() for name, text in files.items()}))
     return file
 
 
@@ -62,20 +70,8 @@ def prepare(tmp_path: Path, *, kind: str = "sdist", location: Path, **fields: An
     return made.layout.source
 
 
-def refused(tmp_path: Path, archive: Path, why: str) -> str:
-    """The help, where the archive is refused and nothing of it stays."""
-    with pytest.raises(UserError, match=why) as caught:
-        prepare(tmp_path, location=archive)
-    assert list((tmp_path / "root").iterdir()) == []
-    assert caught.value.help
-    return caught.value.help
-
-
 def test_an_archive_is_a_source(tmp_path: Path) -> None:
-    archive = a_tar(tmp_path / "x", FILES)
-    machine = machines.linux(tmp_path)
-    made = planned(Order(recipe="cuda-extension", source=str(archive)), machine)
-    assert (made.source.kind, made.source.location) == ("sdist", str(archive))
+    archive = a_tar(tmp_path)
     to = prepare(tmp_path, location=archive, skip=("big",))
     found = {p.relative_to(to).as_posix() for p in to.rglob("*") if p.is_file()}
     assert found == {"setup.py", "csrc/a.cu", "bigger"}
@@ -84,56 +80,58 @@ def test_an_archive_is_a_source(tmp_path: Path) -> None:
     assert os.name == "nt" or os.access(to / "setup.py", os.X_OK)
 
 
-def test_more_zeros_than_an_archive_may_hold(tmp_path: Path) -> None:
-    archive = a_tar(tmp_path / "x", {"x/zeros": bytes(80 * MIB)})
-    assert archive.stat().st_size < MIB
-    assert "by hand" in refused(tmp_path, archive, "would unpack to more than 64 MiB")
+LINKS = ("setup.py", "csrc", "/etc/passwd", "../../secret", "gone")
+ELSEWHERE = ("x/../../evil", "/etc/evil", "x/..", "x\\..\\..\\evil", "x/C:evil", "../evil")
+REFUSED: list[tuple[str, dict[str, int], Callable[[], bytes], str]] = [
+    ("zeros", {}, lambda: tar({"x/zeros": bytes(80 * MIB)}), "unpack to more than 64 MiB"),
+    ("too much together", {"MOST_BYTES": 3 * MIB},
+     lambda: tar({f"x/{n}": os.urandom(MIB) for n in range(4)}), "unpack to more than 3 MiB"),
+    ("too many", {"MOST_MEMBERS": 9}, lambda: tar({f"x/{n}": b"" for n in range(10)}),
+     "more than 9 files"),
+    ("a large one", {"LARGEST": 2 * MIB}, lambda: tar({"x/a": os.urandom(3 * MIB)}),
+     "x/a is too large: 3 MiB, and a file may have 2"),
+    # 10 TB are refused without looking for them
+    ("a size that is a lie", {}, lambda: member(10 * 2**40), "is too large"),
+    # a member's head is read whole; 100 MiB of zeros are 100 KiB
+    ("an endless name", {}, lambda: member(100 * MIB, tarfile.XHDTYPE, 100 * MIB), "is too long"),
+    ("an endless GNU name", {}, lambda: member(100 * MIB, tarfile.GNUTYPE_LONGNAME, 100 * MIB),
+     "a name in it is too long"),
+    # what was begun is removed when the rest is damaged
+    ("cut off", {}, lambda: tar({f"x/{n}": os.urandom(100_000) for n in range(9)})[:300_000],
+     "cannot be unpacked"),
+    ("nothing", {}, lambda: b"", "cannot be unpacked"),
+    ("no archive", {}, lambda: b"no archive", "cannot be unpacked"),
+    ("no gzip", {}, lambda: b"\x1f\x8b" + b"\0" * 50, "cannot be unpacked"),
+    *((f"a link to {to}", {}, lambda to=to: tar({"x/setup.py": b""}, {"x/big/link": to}),
+       "holds the link x/big/link") for to in LINKS),
+    *((f"a member {name}", {}, lambda name=name: tar({name: b"evil"}), "outside")
+      for name in ELSEWHERE),
+]  # fmt: skip
 
 
-def test_many_files_that_are_too_much_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("limits", "made", "why"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])  # fmt: skip
+def test_an_archive_that_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limits: dict[str, int],
+    made: Callable[[], bytes],
+    why: str,
 ) -> None:
-    monkeypatch.setattr(archives, "MOST_BYTES", 3 * MIB)
-    archive = a_tar(tmp_path / "x", {f"x/{n}": os.urandom(MIB) for n in range(4)})
-    refused(tmp_path, archive, "would unpack to more than 3 MiB")
+    """With a way out, and nothing of it stays."""
+    for name, value in limits.items():
+        monkeypatch.setattr(archives, name, value)
+    (tmp_path / "x.tar.gz").write_bytes(made())
+    with pytest.raises(UserError, match=why) as caught:
+        prepare(tmp_path, location=tmp_path / "x.tar.gz")
+    assert caught.value.help
+    assert list((tmp_path / "root").iterdir()) == []
+    assert not list(tmp_path.rglob("evil"))
 
 
-def test_more_files_than_any_source_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MOST_MEMBERS", 9)
-    refused(
-        tmp_path, a_tar(tmp_path / "x", {f"x/{n}": b"" for n in range(10)}), "more than 9 files"
-    )
-
-
-def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "LARGEST", 2 * MIB)
-    archive = a_tar(tmp_path / "x", {"x/a": os.urandom(3 * MIB)})
-    refused(tmp_path, archive, "x/a is too large: 3 MiB, and a file may have 2")
-
-
-def test_a_size_that_is_a_lie(tmp_path: Path) -> None:
-    """A header of 10 TB is refused without looking for them."""
-    info = tarfile.TarInfo("x/a")
-    info.size = 10 * 2**40
-    file = tmp_path / "x.tar.gz"
-    file.write_bytes(gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + bytes(10240)))
-    refused(tmp_path, file, "is too large")
-
-
-@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
-def test_a_name_without_end(tmp_path: Path, kind: bytes) -> None:
-    """A member's head is read whole; 100 MiB of zeros are 100 KiB."""
-    info = tarfile.TarInfo("x/a")
-    info.type, info.size = kind, 100 * MIB
-    file = tmp_path / "x.tar.gz"
-    file.write_bytes(gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + bytes(100 * MIB)))
-    refused(tmp_path, file, "a name in it is too long")
-
-
-def test_what_is_skipped_counts_as_well(tmp_path: Path) -> None:
-    """It has to be unpacked to get past it."""
-    archive = a_tar(tmp_path / "x", {"x/big/zeros": bytes(80 * MIB)})
-    refused(tmp_path, archive, "would unpack to more than")
+def test_a_link_of_what_is_skipped_refuses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x.tar.gz").write_bytes(tar({"x/setup.py": b""}, {"x/big/link": "gone"}))
+    made = prepare(tmp_path, location=tmp_path / "x.tar.gz", skip=("big",))
+    assert (made / "setup.py").is_file()
 
 
 @pytest.mark.parametrize("packed", [0, 1, MIB, 2**50])
@@ -147,21 +145,6 @@ def test_what_may_come_out(packed: int) -> None:
         allowance.take("b", one)
 
 
-@pytest.mark.parametrize("target", ["setup.py", "csrc", "/etc/passwd", "../../secret", "gone"])
-def test_an_archive_with_links_is_refused(tmp_path: Path, target: str) -> None:
-    archive = a_tar(tmp_path / "x", FILES, {"x-1.0/big/link": target})
-    assert (prepare(tmp_path, location=archive, skip=("big",)) / "setup.py").is_file()
-    (tmp_path / "root").rename(tmp_path / "done")
-    help_text = refused(tmp_path, archive, "holds the link x-1.0/big/link")
-    assert "by hand" in help_text
-
-
-def test_what_was_begun_is_taken_away_when_the_rest_is_damaged(tmp_path: Path) -> None:
-    archive = a_tar(tmp_path / "x", {f"x/{n}": os.urandom(100_000) for n in range(9)})
-    archive.write_bytes(archive.read_bytes()[:300_000])
-    refused(tmp_path, archive, "cannot be unpacked")
-
-
 def test_a_folder_that_cannot_be_copied_is_no_failure_of_ours(tmp_path: Path) -> None:
     write(tmp_path / "mine", {"setup.py": ""})
     write(tmp_path / "root", {"s": "a file in the place of the folder"})
@@ -172,14 +155,13 @@ def test_a_folder_that_cannot_be_copied_is_no_failure_of_ours(tmp_path: Path) ->
 
 def test_a_build_folder_that_cannot_be_made(tmp_path: Path) -> None:
     write(tmp_path, {"file": ""})
-    context = NOBODY
     with pytest.raises(UserError, match="cannot be made") as refused:
-        runner.build(plan(tmp_path / "file/root"), context)
+        runner.build(plan(tmp_path / "file/root"), NOBODY)
     assert "--root" in refused.value.help
 
 
 def test_what_was_unpacked_stays(tmp_path: Path) -> None:
-    archive = a_tar(tmp_path / "x", FILES)
+    archive = a_tar(tmp_path)
     to = prepare(tmp_path, location=archive)
     before = (to / "csrc/a.cu").stat().st_mtime_ns
     (to / "csrc/a.o").write_text("hours of work")
@@ -190,18 +172,17 @@ def test_what_was_unpacked_stays(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_content_is_not_replaced_in_silence(tmp_path: Path) -> None:
-    archive = a_tar(tmp_path / "x", FILES)
+    archive = a_tar(tmp_path)
     with pytest.raises(SourceError, match="another hash") as refused:
         prepare(tmp_path, location=archive, sha256="0" * 64)
     assert "Rename it" in refused.value.help
 
 
 def test_what_is_no_project_is_told_before_an_environment_is_made(tmp_path: Path) -> None:
-    archive = a_tar(tmp_path / "x", {"x/readme": ""})
+    archive = a_tar(tmp_path, {"x/readme": ""})
     made = plan(tmp_path / "root", source=BuildSource(kind="sdist", location=str(archive)))
-    context = NOBODY
     with pytest.raises(UserError, match=r"holds neither setup\.py nor") as refused:
-        runner.build(made, context)
+        runner.build(made, NOBODY)
     assert "--source DIR" in refused.value.help
     assert not made.layout.venv.exists()
 
@@ -234,23 +215,8 @@ def test_a_pipe_is_no_wheel(tmp_path: Path) -> None:
 
 def test_half_unpacked_is_begun_again(tmp_path: Path) -> None:
     write(tmp_path, {"root/s.part/csrc/stale.cu": "of a run that was killed"})
-    to = prepare(tmp_path, location=a_tar(tmp_path / "x", FILES))
+    to = prepare(tmp_path, location=a_tar(tmp_path))
     assert not (to / "csrc/stale.cu").exists()
-
-
-@pytest.mark.parametrize(
-    "name", ["x/../../evil", "/etc/evil", "x/..", "x\\..\\..\\evil", "x/C:evil", "../evil"]
-)
-def test_a_member_that_would_land_elsewhere(tmp_path: Path, name: str) -> None:
-    refused(tmp_path, a_tar(tmp_path / "x", {name: "evil"}), "outside")
-    assert not list(tmp_path.rglob("evil"))
-
-
-@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b" + b"\0" * 50])
-def test_no_archive(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "x.tar.gz"
-    file.write_bytes(content)
-    refused(tmp_path, file, "cannot be unpacked")
 
 
 def test_of_a_folder_changed_files_alone_are_copied(tmp_path: Path) -> None:
@@ -281,13 +247,10 @@ EDIT = SourceEdit(file="setup.py", find='"-O3",\n"-std=c++17"', replace='"-std=c
 @pytest.mark.parametrize("kind", ["sdist", "folder"])
 def test_edits(tmp_path: Path, kind: str, end: str) -> None:
     text = f'flags = ["-O3",{end}"-std=c++17"]{end}'
-    location = tmp_path / "x.tar.gz"
+    location = tmp_path / "mine"
+    write(location, {"setup.py": text.encode()})
     if kind == "sdist":
-        a_tar(location, {"x/setup.py": text})
-    else:
-        location = tmp_path / "mine"
-        location.mkdir()
-        (location / "setup.py").write_bytes(text.encode())
+        location = a_tar(tmp_path, {"x/setup.py": text})
     for _ in range(2):  # the second time as a resumed build does
         to = prepare(tmp_path, kind=kind, location=location, edits=(EDIT,))
         assert (to / "setup.py").read_bytes() == f'flags = ["-std=c++20"]{end}'.encode()
@@ -297,7 +260,7 @@ def test_edits(tmp_path: Path, kind: str, end: str) -> None:
 @pytest.mark.parametrize("files", [{"x/setup.py": "other"}, {"x/a": ""}])
 def test_an_edit_that_finds_nothing(tmp_path: Path, files: dict[str, str], required: bool) -> None:
     edit = SourceEdit(file="setup.py", find="-std=c++17", replace="", reason="", required=required)
-    location = a_tar(tmp_path / "x", files)
+    location = a_tar(tmp_path, files)
     if required:
         with pytest.raises(SourceError, match="which the recipe has to change"):
             prepare(tmp_path, location=location, edits=(edit,))
