@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from trees import describe_tree
 
-from tritonwin.journal import RegistryValue, faults
+from tritonwin.journal import RegistryValue, Store, faults, undo
 from tritonwin.journal.registry import RegistryWriter
 from tritonwin.system.codec import from_json, to_json
 
@@ -115,19 +116,64 @@ class FileRegistry(RegistryWriter):
         self._write(tree)
 
 
-@contextmanager
-def saved(registry: FileRegistry, *folders: Path) -> Iterator[Callable[[], None]]:
-    """A function that puts the folders and the registry back as they are now."""
-    with tempfile.TemporaryDirectory(dir=MEMORY) as backup:
-        copies = {folder: Path(backup, str(n)) for n, folder in enumerate(folders)}
-        for folder, copy in copies.items():
-            shutil.copytree(folder, copy, symlinks=True)
-        values = registry.file.read_bytes()
+@dataclass(frozen=True)
+class Scene:
+    """The folders that changes may touch, with a store and a registry beside them."""
 
-        def restore() -> None:
+    root: Path
+    folders: tuple[Path, ...]
+
+    @property
+    def store(self) -> Store:
+        return Store(self.root / "store")
+
+    @property
+    def registry(self) -> FileRegistry:
+        return FileRegistry(self.root / "registry.json")
+
+    def state(self) -> tuple[list[list[str]], object]:
+        return [describe_tree(folder) for folder in self.folders], self.registry._read()
+
+    def undo_all(self) -> None:
+        for header in self.store.journals()[::-1]:
+            report = undo(self.store, header.id, registry=self.registry)
+            assert report.state == "undone", report
+            assert report.left == ()
+
+    @contextmanager
+    def saved(self) -> Iterator[Callable[[], None]]:
+        """A function that restores the folders, the store and the registry as they are now."""
+        with tempfile.TemporaryDirectory(dir=MEMORY) as backup:
+            copies = {
+                folder: Path(backup, str(number))
+                for number, folder in enumerate((*self.folders, self.store.root))
+            }
             for folder, copy in copies.items():
-                shutil.rmtree(folder, ignore_errors=True)
-                shutil.copytree(copy, folder, symlinks=True)
-            registry.file.write_bytes(values)
+                if folder.exists():
+                    shutil.copytree(folder, copy, symlinks=True)
+            values = self.registry.file.read_bytes()
 
-        yield restore
+            def restore() -> None:
+                for folder, copy in copies.items():
+                    shutil.rmtree(folder, ignore_errors=True)
+                    if copy.exists():
+                        shutil.copytree(copy, folder, symlinks=True)
+                self.registry.file.write_bytes(values)
+
+            yield restore
+
+    def kill_everywhere(self, apply: Callable[[], object], every: int = 1) -> int:
+        """Kill the change and its undo at each `every`th of their points; the number of kills."""
+        before, kills = self.state(), 0
+        for action in (apply, self.undo_all):
+            with self.saved() as restore:
+                point = 1
+                while killed_at(point, action):
+                    self.undo_all()
+                    assert self.state() == before, (action, point)
+                    restore()
+                    point += every
+                    kills += 1
+            assert point > 1
+        assert self.state() == before
+        return kills

@@ -6,20 +6,18 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import healthy
 import pytest
-from killing import CAN_FORK, MEMORY, FileRegistry, killed_at, saved
-from target_env import TargetEnvironment, make_environment, pip_folder
-from trees import describe_tree, write
+from killing import CAN_FORK, MEMORY, FileRegistry, Scene
+from target_env import TargetEnvironment, make_environment
+from trees import write
 from wheel_files import make_wheel
 
 from tritonwin.errors import UserError
-from tritonwin.facts.records import Interpreter
-from tritonwin.journal import Journal, RegistryValue, Store, faults, undo
+from tritonwin.journal import Journal, RegistryValue, faults
 from tritonwin.remedies import apply as applying
 from tritonwin.remedies import target_pip
 from tritonwin.remedies.apply import apply_plan
@@ -46,55 +44,25 @@ HEADERS = {
 }
 
 
-@dataclass
-class Scene:
+@dataclass(frozen=True)
+class Faulty(Scene):
     """A target with an old distribution and other faults, and a plan that solves them all."""
 
-    root: Path
     environment: TargetEnvironment
     plan: Plan
 
-    @property
-    def store(self) -> Store:
-        return Store(self.root / "store")
-
-    @property
-    def registry(self) -> FileRegistry:
-        return FileRegistry(self.root / "registry.json")
-
-    @property
-    def target(self) -> Interpreter:
-        return replace(
+    def apply(self) -> None:
+        target = replace(
             healthy.TARGET,
             executable=str(self.environment.python),
             prefix=str(self.root / "env"),
             site_packages=(str(self.environment.site_packages),),
         )
-
-    def apply(self) -> None:
-        apply_plan(self.plan, self.target, self.store, lambda: self.environment.pip)
-
-    def undo_all(self) -> None:
-        for header in self.store.journals()[::-1]:
-            report = undo(self.store, header.id, registry=self.registry)
-            assert report.state == "undone", report
-
-    def state(self) -> object:
-        folders = [describe_tree(self.root / name) for name in ("env", "work", "cache")]
-        return folders, self.registry._read()
-
-    def saved(self) -> AbstractContextManager[Callable[[], None]]:
-        places = (self.root / name for name in ("env", "work", "cache", "store"))
-        return saved(self.registry, *places)
-
-
-@pytest.fixture(scope="module")
-def pip_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pip_folder(tmp_path_factory.mktemp("pip"))
+        apply_plan(self.plan, target, self.store, lambda: self.environment.pip)
 
 
 @pytest.fixture
-def scene(monkeypatch: pytest.MonkeyPatch, pip_program: Path) -> Iterator[Scene]:
+def scene(monkeypatch: pytest.MonkeyPatch, pip_program: Path) -> Iterator[Faulty]:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         root = Path(folder).resolve()
@@ -109,7 +77,6 @@ def scene(monkeypatch: pytest.MonkeyPatch, pip_program: Path) -> Iterator[Scene]
                 "full/keep": b"",
                 "work/triton.py": b"x",
                 "cache/ab/cuda_utils.pyd": b"stale",
-                "store/locks/x": b"",
             },
         )
         write(root, {f"full/{name}": text.encode() for name, text in HEADERS.items()})
@@ -121,7 +88,8 @@ def scene(monkeypatch: pytest.MonkeyPatch, pip_program: Path) -> Iterator[Scene]
             "begin",
             lambda store, **options: real(store, registry=registry, **options),
         )
-        yield Scene(root, environment, _plan(root, environment))
+        folders = tuple(root / name for name in ("env", "work", "cache"))
+        yield Faulty(root, folders, environment, _plan(root, environment))
 
 
 def _plan(root: Path, environment: TargetEnvironment) -> Plan:
@@ -155,7 +123,7 @@ def _plan(root: Path, environment: TargetEnvironment) -> Plan:
     )
 
 
-def laid_out(scene: Scene) -> Callable[[Pip, Sequence[FileSource], Path, object], None]:
+def laid_out(scene: Faulty) -> Callable[[Pip, Sequence[FileSource], Path, object], None]:
     """The files that pip lays out, from a copy: pip itself takes a second, and there are many points."""
     copy = scene.root / "laid-out"
     copy.mkdir()
@@ -170,7 +138,7 @@ def laid_out(scene: Scene) -> Callable[[Pip, Sequence[FileSource], Path, object]
     return stage
 
 
-def test_a_plan_is_applied_by_real_pip_and_undone(scene: Scene) -> None:
+def test_a_plan_is_applied_by_real_pip_and_undone(scene: Faulty) -> None:
     before = scene.state()
     scene.apply()
     site = scene.environment.site_packages
@@ -189,7 +157,7 @@ def test_a_plan_is_applied_by_real_pip_and_undone(scene: Scene) -> None:
     assert scene.state() == before
 
 
-def test_a_wheel_that_cannot_be_laid_out_changes_nothing(scene: Scene) -> None:
+def test_a_wheel_that_cannot_be_laid_out_changes_nothing(scene: Faulty) -> None:
     before = scene.state()
     (scene.root / "beta-1.0-py3-none-any.whl").write_bytes(b"no zip")
     with pytest.raises(UserError, match="is refused: it is damaged"):
@@ -198,7 +166,7 @@ def test_a_wheel_that_cannot_be_laid_out_changes_nothing(scene: Scene) -> None:
     assert scene.store.unfinished() == ()
 
 
-def test_a_wheel_with_another_hash_changes_nothing(scene: Scene) -> None:
+def test_a_wheel_with_another_hash_changes_nothing(scene: Faulty) -> None:
     before = scene.state()
     changes = [
         replace(c, sources=tuple(replace(s, sha256="0" * 64) for s in c.sources))
@@ -206,53 +174,15 @@ def test_a_wheel_with_another_hash_changes_nothing(scene: Scene) -> None:
         else c
         for c in scene.plan.changes
     ]
-    scene.plan = replace(scene.plan, changes=tuple(changes))
+    other = replace(scene, plan=replace(scene.plan, changes=tuple(changes)))
     with pytest.raises(UserError, match=r"(?i)hash"):
-        scene.apply()
+        other.apply()
     assert scene.state() == before
 
 
-def points_of(scene: Scene) -> int:
-    """The number of places to die at in one apply."""
-    with scene.saved() as restore:
-        os.environ[faults.VARIABLE] = "0"
-        try:
-            faults._passed.clear()
-            scene.apply()
-            return len(faults.passed())
-        finally:
-            del os.environ[faults.VARIABLE]
-            restore()
-
-
 @pytest.mark.parametrize(
-    "stride", [pytest.param(9, id="some"), pytest.param(1, id="all", marks=pytest.mark.full)]
+    "every", [pytest.param(9, id="some"), pytest.param(1, id="all", marks=pytest.mark.full)]
 )
-def test_killed_at_any_point(scene: Scene, monkeypatch: pytest.MonkeyPatch, stride: int) -> None:
+def test_killed_at_any_point(scene: Faulty, monkeypatch: pytest.MonkeyPatch, every: int) -> None:
     monkeypatch.setattr(applying.target_pip, "stage", laid_out(scene))
-    before = scene.state()
-    count = points_of(scene)
-    assert count > 100
-    with scene.saved() as restore:
-        for point in range(1, count + 1, stride):
-            assert killed_at(point, scene.apply), point
-            scene.undo_all()
-            assert scene.state() == before, point
-            restore()
-
-
-@pytest.mark.parametrize(
-    "stride", [pytest.param(11, id="some"), pytest.param(1, id="all", marks=pytest.mark.full)]
-)
-def test_killed_while_undoing(scene: Scene, monkeypatch: pytest.MonkeyPatch, stride: int) -> None:
-    monkeypatch.setattr(applying.target_pip, "stage", laid_out(scene))
-    before = scene.state()
-    scene.apply()
-    with scene.saved() as restore:
-        point = 1
-        while killed_at(point, scene.undo_all):
-            scene.undo_all()
-            assert scene.state() == before, point
-            restore()
-            point += stride
-    assert point > 50
+    assert scene.kill_everywhere(scene.apply, every) > 150 // every

@@ -6,17 +6,17 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from killing import CAN_FORK, MEMORY, FileRegistry, killed_at, saved
-from trees import describe_tree, write
+from killing import CAN_FORK, MEMORY, Scene, killed_at
+from trees import write
 
-from tritonwin.journal import Journal, RegistryValue, Store, preview, undo
+from tritonwin.journal import Journal, RegistryValue, preview, undo
 from tritonwin.journal.records import MakeFolder, Move, Step
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
@@ -30,49 +30,19 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
-@dataclass(frozen=True)
-class Place:
-    """A target, a store and a registry."""
-
-    root: Path
-    target: Path
-
-    @property
-    def store(self) -> Store:
-        return Store(self.root / "store")
-
-    @property
-    def registry(self) -> FileRegistry:
-        return FileRegistry(self.root / "registry.json")
-
-    def state(self) -> tuple[list[str], object]:
-        return describe_tree(self.target), self.registry._read()
-
-    def saved(self) -> AbstractContextManager[Callable[[], None]]:
-        return saved(self.registry, self.store.root, self.target)
-
-    def begin(self) -> Journal:
-        exe = str(self.target / "python.exe")
-        return Journal.begin(self.store, target=exe, title="test", registry=self.registry)
-
-    def undo_all(self) -> None:
-        for header in self.store.journals()[::-1]:
-            report = undo(self.store, header.id, registry=self.registry)
-            assert report.state == "undone", report
-            assert report.left == ()
-
-
 Change = Callable[[Journal, Path], object]
 
 
-def apply(place: Place, changes: Sequence[Change]) -> None:
-    with place.begin() as journal:
+def apply(place: Scene, changes: Sequence[Change]) -> None:
+    (target,) = place.folders
+    exe = str(target / "python.exe")
+    with Journal.begin(place.store, target=exe, title="test", registry=place.registry) as journal:
         for change in changes:
-            change(journal, place.target)
+            change(journal, target)
 
 
 @contextmanager
-def a_place(files: dict[str, str], target_at: Path | None = None) -> Iterator[Place]:
+def a_place(files: dict[str, str], target_at: Path | None = None) -> Iterator[Scene]:
     """A place with these files, of which the one called `ro` may not be written."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as name:
         target = (target_at or Path(name)) / "target"
@@ -80,29 +50,10 @@ def a_place(files: dict[str, str], target_at: Path | None = None) -> Iterator[Pl
         for file in target.rglob("ro"):
             if file.is_file():  # into a folder like that nobody but root could look
                 file.chmod(0o444)
-        place = Place(Path(name), target)
+        place = Scene(Path(name), (target,))
         value = RegistryValue(kind="REG_EXPAND_SZ", data="%A%")
         place.registry.set("HKCU\\Environment", "CUDA_PATH", value)
         yield place
-
-
-def kill_everywhere(place: Place, changes: Sequence[Change], every: int = 1) -> int:
-    """Kill the apply and the undo at each `every`th of their points; the number of kills."""
-    old, kills = place.state(), 0
-    while killed_at(1 + kills * every, lambda: apply(place, changes)):
-        kills += 1
-        place.undo_all()
-        assert place.state() == old, f"the {kills}th kill of apply"
-        shutil.rmtree(place.store.root)
-    with place.saved() as restore:
-        undo_kills = 0
-        while killed_at(1 + undo_kills * every, place.undo_all):
-            undo_kills += 1
-            place.undo_all()
-            assert place.state() == old, f"the {undo_kills}th kill of undo"
-            restore()
-    assert undo_kills
-    return kills + undo_kills
 
 
 def staged(journal: Journal, target: Path, files: dict[str, str], to: str) -> None:
@@ -158,14 +109,14 @@ BEFORE = {
 
 def test_a_repair_killed_at_every_point() -> None:
     with a_place(BEFORE) as place:
-        assert kill_everywhere(place, REPAIR) >= 300
+        assert place.kill_everywhere(lambda: apply(place, REPAIR)) >= 300
 
 
 def test_a_repair_on_another_volume_killed_at_every_point() -> None:
     with tempfile.TemporaryDirectory() as there, a_place(BEFORE, Path(there)) as place:
         if place.root.stat().st_dev == Path(there).stat().st_dev:
             pytest.skip("no second volume")
-        assert kill_everywhere(place, REPAIR, every=5) >= 60
+        assert place.kill_everywhere(lambda: apply(place, REPAIR), every=5) >= 60
         assert list(Path(there).rglob(".tritonwin-*")) == []
 
 
@@ -248,30 +199,23 @@ def test_random_changes_and_a_cut_off_undo(
         assert place.state() == old
 
 
-@settings(max_examples=60)
+@settings(max_examples=80)
 @given(trees(), st.lists(st.lists(changes(), max_size=5), min_size=1, max_size=3))
-def test_journals_are_undone_newest_first(
+def test_journals_are_undone_newest_first_as_a_dry_run_says(
     files: dict[str, str], journals: list[list[Change]]
 ) -> None:
     with a_place(files) as place:
         old = place.state()
         for todo in journals:
             apply(place, todo)
-        place.undo_all()
+        for header in place.store.journals()[::-1]:
+            applied = place.state()
+            foreseen = preview(place.store, header.id, place.registry)
+            assert place.state() == applied
+            done = undo(place.store, header.id, registry=place.registry)
+            assert (done.state, done.actions) == ("undone", foreseen.actions)
         assert place.state() == old
         assert place.store.latest() is None
-
-
-@settings(max_examples=60)
-@given(trees(), st.lists(changes(), min_size=1, max_size=6))
-def test_a_dry_run_says_what_undo_does(files: dict[str, str], todo: list[Change]) -> None:
-    with a_place(files) as place:
-        apply(place, todo)
-        (header,) = place.store.journals()
-        applied = place.state()
-        foreseen = preview(place.store, header.id, place.registry)
-        assert place.state() == applied
-        assert undo(place.store, header.id, registry=place.registry).actions == foreseen.actions
 
 
 def test_a_line_cut_anywhere_was_never_acted_on() -> None:
@@ -293,7 +237,7 @@ def test_a_line_cut_anywhere_was_never_acted_on() -> None:
         assert points > 20
 
 
-def _cut_and_undo(place: Place, log: Path, old: object) -> None:
+def _cut_and_undo(place: Scene, log: Path, old: object) -> None:
     """A last line that nothing was done about yet can be cut to any length."""
     content = log.read_bytes()
     last = content.rstrip(b"\n").rfind(b"\n") + 1
