@@ -53,6 +53,7 @@ def reason(request: str, file: str, **changes: Any) -> str:
 
 TW = "triton_windows-{}-cp312-cp312-win_amd64.whl"
 TORCH = "torch-{}-cp312-cp312-win_amd64.whl"
+PAIR = 'tritonwin install "torch==2.6.*" "triton-windows==3.2.*"'
 FA = "flash_attn-{}-cp312-cp312-win_amd64.whl"
 SAGE = "sageattention-{}-cp39-abi3-win_amd64.whl"
 
@@ -79,17 +80,10 @@ def test_every_reason_is_given() -> None:
     assert text == "made for cp311, this Python is cp312; needs torch 2.8, this is torch 2.9"
 
 
-@pytest.mark.parametrize(
-    ("more", "text"),
-    [
-        ({"requires_python": ">=3.13"}, "needs Python >=3.13, this is 3.12.9"),
-        ({"yanked": "broken"}, "withdrawn by its makers broken"),
-        ({"yanked": ""}, "withdrawn by its makers"),
-        ({"sha256": None}, "no hash is known for it (--allow-unhashed takes it anyway)"),
-    ],
-)
+@pytest.mark.parametrize(("more", "text"), cases("choices.toml", "listed"))
 def test_what_a_list_says_counts(more: dict[str, Any], text: str) -> None:
     file = TW.format("3.5.1.post24")
+    more = {name: None if value == "none" else value for name, value in more.items()}
     chosen = choose(Requirement("triton-windows"), [link(file, **more)], needs())
     assert chosen.choice.grouped() == ((text, (file,)),)
 
@@ -173,51 +167,22 @@ def test_metadata_is_read_from_the_best_on_until_one_fits() -> None:
     )
 
 
-TW_FILES = tuple(map(TW.format, ("3.1.0.post17", "3.2.0.post21", "3.5.1.post24")))
-TURING = {"gpus": ("7.5",)}
-KEPT = {**TURING, "triton": "3.2.0.post11"}
-PAIR = 'tritonwin install "torch==2.6.*" "triton-windows==3.2.*"'
-# All of Triton before 3.3 works on 7.5 (Turing), and a part of any later one; torch 2.9 wants 3.5.
-ON_OLD_CARDS = [
-    # what is chosen for the torch says what it costs
-    ("triton-windows", TW_FILES, TURING, "3.5.1.post24", ("everything works with triton 3.2", PAIR)),
-    ("torch", (TORCH.format("2.9.1+cu126"),), TURING, "2.9.1+cu126", ("torch 2.9.1+cu126 wants triton 3.5, of which only a part works on turing", "tensor-core dot products do not", PAIR)),
-    ("torch<2.7", (TORCH.format("2.6.0+cu126"), TORCH.format("2.9.1+cu126")), TURING, "2.6.0+cu126", ()),
-    ("torch", (TORCH.format("2.9.1+cu126"),), {"gpus": ("6.1",)}, "2.9.1+cu126", ("of which nothing works on pascal",)),
-    ("torch", (TORCH.format("2.9.1+cu126"),), {"gpus": ("7.5", "8.9")}, "2.9.1+cu126", ()),
-    ("triton-windows<3.3", TW_FILES, {"gpus": ("8.9",)}, None, ()),
-    # the installed one stays, unless another one is asked for
-    ("triton-windows<3.3", TW_FILES, TURING, None, ()),
-    ("triton-windows", TW_FILES, KEPT, "3.2.0.post21", ("torch.compile may fail",)),
-    ("triton-windows>=3.2", TW_FILES, KEPT, "3.2.0.post21", ("torch.compile may fail",)),
-    ("triton-windows>=3.3", TW_FILES, KEPT, "3.5.1.post24", (PAIR,)),
-    ("torch", (TORCH.format("2.9.1+cu126"),), KEPT, "2.9.1+cu126", ("triton-windows 3.2.0.post11 stays", PAIR)),
-    # where all of what the torch wants works, that one is taken
-    ("triton-windows", TW_FILES, {**TURING, "triton": "3.1.0.post17", "torch": torch("2.6.0+cu124", "12.4")}, "3.2.0.post21", ()),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("request_", "files", "changes", "version", "says"), ON_OLD_CARDS)
-def test_the_price_on_a_card_whose_support_ended(
-    request_: str,
-    files: tuple[str, ...],
-    changes: dict[str, Any],
-    version: str | None,
-    says: tuple[str, ...],
-) -> None:
-    choice = pick(request_, *files, **changes).choice
-    assert choice.version == version
+@pytest.mark.parametrize("row", cases("choices.toml", "noted"))
+def test_the_notes_of_a_choice(row: dict[str, Any]) -> None:
+    choice = pick(row["request"], *row.get("files", ()), **on(row)).choice
+    best = row.get("best")
+    assert choice.file == (None if best is None else row["files"][best])
     notes = "\n".join(choice.notes).lower()
-    assert [text for text in says if text not in notes] == []
-    assert (PAIR in notes) is (PAIR in says) or version is None
-    assert bool(notes) is bool(says) or version is None
+    assert [text for text in row["says"] if text not in notes] == []
+    assert (PAIR in notes) is (PAIR in row["says"]) or best is None
+    assert bool(notes) is bool(row["says"]) or best is None
 
 
 def test_an_installed_triton_stays_with_a_new_torch_where_the_card_needs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chooser, "look_into", lambda *_, **__: WheelContent())
-    for file in (*TW_FILES, TORCH.format("2.9.1+cu126")):
+    for file in (TW.format("3.2.0.post21"), TW.format("3.5.1.post24"), TORCH.format("2.9.1+cu126")):
         (tmp_path / file).touch()
     sources = Sources(lists=(str(tmp_path),), offline=True)
     for card, expected in (("7.5", ["torch"]), ("8.9", ["torch", "triton-windows"])):
@@ -229,33 +194,6 @@ def test_an_installed_triton_stays_with_a_new_torch_where_the_card_needs_it(
         )
         found = SetChooser(facts=facts, sources=sources).choose([Requirement("torch")])
         assert [c.choice.package for c in found.chosen] == expected
-
-
-def test_notes_of_what_is_chosen() -> None:
-    pure = pick("sageattention", "sageattention-1.0.6-py3-none-any.whl", gpus=("7.5",))
-    assert "slower than SageAttention 2" in pure.choice.notes[0]
-    silent = pick("flash-attn", FA.format("2.8.4"))
-    assert "import is the proof" in silent.choice.notes[0]
-    assert pick("triton-windows", TW.format("3.5.1.post24")).choice.notes == ()
-
-
-@pytest.mark.parametrize(
-    ("request_", "changes", "says"),
-    [
-        ("triton-windows", {"gpus": ("6.1",)}, "No Triton compiles for it"),
-        ("flash-attn", {}, "flash-attn-4"),
-        ("torch", {"gpus": (), "other_gpu": "amd"}, "TheRock"),
-        ("torch", {"gpus": (), "other_gpu": "intel"}, "XPU"),
-        ("torch", {"driver_cuda": "11.8"}, "install the newest driver"),
-    ],
-)
-def test_advice_where_nothing_fits(request_: str, changes: dict[str, Any], says: str) -> None:
-    assert says in " ".join(pick(request_, **changes).choice.notes)
-
-
-def test_the_cpu_build_is_never_taken_in_silence() -> None:
-    (note,) = pick("torch", TORCH.format("2.9.1"), gpus=()).choice.notes
-    assert "no NVIDIA GPU" in note
 
 
 def test_a_wheel_that_names_its_torch_comes_before_a_newer_one_that_does_not() -> None:

@@ -6,8 +6,10 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cases import cases
 from healthy import HEALTHY, TARGET, dist, part
 from packaging.requirements import Requirement
 from target_env import TargetEnvironment
@@ -19,7 +21,6 @@ from tritonwin.support import pip as pip_module
 from tritonwin.support.chooser import choose
 from tritonwin.support.fitting import needs_of
 from tritonwin.support.install_plan import (
-    InstallPlan,
     parse_request,
     parse_requests,
     plan,
@@ -52,27 +53,44 @@ def facts_of(target: TargetEnvironment, *installed: tuple[str, ...]) -> Facts:
     )
 
 
-def ask(facts: Facts, target: TargetEnvironment, sources: Sources, *names: str) -> InstallPlan:
-    return plan(facts, [Requirement(name) for name in names], sources, target.pip)
-
-
-def wanted(found: InstallPlan) -> list[tuple[str, str]]:
-    return [(item.name, item.version) for item in found.downloads]
-
-
-def test_a_wheel_and_what_it_lacks(target: TargetEnvironment, tmp_path: Path) -> None:
-    facts = facts_of(target, ("torch", "2.9.1+cu128"))
-    wheels = tmp_path / "wheels"
-    flash = make_wheel(
-        wheels, "flash_attn-2.8.3+cu128torch2.9-py3-none-any.whl", ["torch", "einops"]
+@pytest.mark.parametrize("row", cases("sets.toml", "sets"))
+def test_what_a_request_gets(
+    target: TargetEnvironment, tmp_path: Path, row: dict[str, Any]
+) -> None:
+    facts = facts_of(target, *row.get("installed", ()))
+    made: dict[str, Path] = {}
+    for folder, key in (("w", "wheels"), ("a b", "apart")):
+        for file, *requires in row.get(key, ()):
+            made[file] = make_wheel(tmp_path / folder, file, requires)
+    indexes = row.get("indexes", {})
+    for name, files in indexes.items():
+        for file, *requires in files:
+            made[file] = add_to_index(tmp_path / name, file, requires)
+    addresses = {name: (tmp_path / name).as_uri() for name in indexes}
+    sources = Sources(
+        lists=(str(tmp_path / "w"),) if "wheels" in row else (),
+        indexes=tuple(at for name, at in addresses.items() if not name.startswith("cu")),
+        torch_indexes=tuple(at for name, at in addresses.items() if name.startswith("cu")),
+        offline=not indexes,
     )
-    einops = make_wheel(wheels, "einops-0.8.0-py3-none-any.whl")
-    make_wheel(wheels, "torch-2.14.1-py3-none-any.whl")
+    requests = parse_requests([text.replace("{tmp}", str(tmp_path)) for text in row["ask"]])
     before = target.files()
-    found = ask(facts, target, Sources(lists=(str(wheels),), offline=True), "flash-attn")
-    assert wanted(found) == [("flash-attn", "2.8.3+cu128torch2.9"), ("einops", "0.8.0")]
-    assert [item.sha256 for item in found.downloads] == [sha256(flash), sha256(einops)]
-    assert found.complete
+    if "error" in row:
+        with pytest.raises(PipError, match=row["error"]):
+            plan(facts, requests, sources, target.pip)
+        return
+    found = plan(facts, requests, sources, target.pip, reinstall=row.get("reinstall", False))
+    assert [d.sha256 for d in found.downloads] == [
+        sha256(made[file]) for file in row.get("gets", ())
+    ]
+    assert found.complete is ("chosen" not in row)
+    if "chosen" in row:
+        assert [choice.version or "" for choice in found.choices] == row["chosen"]
+    elif not row["gets"]:
+        assert all(choice.installed for choice in found.choices)
+    notes = [*found.notes, *(note for choice in found.choices for note in choice.notes)]
+    said = "\n".join(notes)
+    assert [text for text in row.get("notes", ()) if text not in said] == []
     assert target.files() == before
 
 
@@ -82,7 +100,8 @@ def test_a_place_whose_name_is_longer_than_a_disk_allows(
     facts, wheels = facts_of(target), tmp_path / "wheels"
     make_wheel(wheels, "einops-0.8.0-py3-none-any.whl")
     sources = Sources(lists=(str(wheels), "x" * 5000), offline=True)
-    assert wanted(ask(facts, target, sources, "einops")) == [("einops", "0.8.0")]
+    found = plan(facts, [Requirement("einops")], sources, target.pip)
+    assert [item.version for item in found.downloads] == ["0.8.0"]
 
 
 @pytest.mark.parametrize("again", ["torch", "Torch<3", "t/torch-2.9.1+cu128-py3-none-any.whl"])
@@ -90,70 +109,6 @@ def test_a_package_is_named_once(again: str) -> None:
     with pytest.raises(UserError, match="torch is named twice"):
         parse_requests(["torch==2.8", "numpy", again])
     assert [r.name for r in parse_requests(["torch==2.8", "numpy"])] == ["torch", "numpy"]
-
-
-def test_torch_takes_its_triton_and_its_companions_along(
-    target: TargetEnvironment, tmp_path: Path
-) -> None:
-    facts = facts_of(
-        target,
-        ("torch", "2.8.0+cu128"),
-        ("triton-windows", "3.4.0.post21"),
-        ("torchvision", "0.23.0+cu128", "torch==2.8.0"),
-    )
-    index, on_torch = tmp_path / "simple", tmp_path / "cu128"
-    add_to_index(index, "triton_windows-3.5.1.post24-py3-none-any.whl")
-    add_to_index(index, "triton_windows-3.8.0.post29-py3-none-any.whl")
-    add_to_index(on_torch, "torch-2.9.1+cu128-py3-none-any.whl")
-    add_to_index(on_torch, "torchvision-0.24.1+cu128-py3-none-any.whl", ["torch==2.9.1"])
-    sources = Sources(indexes=(index.as_uri(),), torch_indexes=(on_torch.as_uri(),))
-    found = ask(facts, target, sources, "torch")
-    assert wanted(found) == [
-        ("torch", "2.9.1+cu128"),
-        ("triton-windows", "3.5.1.post24"),
-        ("torchvision", "0.24.1+cu128"),
-    ]
-    assert any("triton-windows is replaced as well" in note for note in found.notes)
-
-
-def test_the_newest_torch_for_which_everything_has_a_wheel(
-    target: TargetEnvironment, tmp_path: Path
-) -> None:
-    facts = facts_of(target)
-    on_torch, wheels = tmp_path / "cu130", tmp_path / "w"
-    for version in ("2.8.0", "2.9.1", "2.10.0", "2.14.1"):
-        add_to_index(on_torch, f"torch-{version}+cu130-py3-none-any.whl")
-    for version in ("2.8", "2.9"):
-        make_wheel(wheels, f"flash_attn-2.8.3+cu130torch{version}-py3-none-any.whl", ["torch"])
-    sources = Sources(lists=(str(wheels),), torch_indexes=(on_torch.as_uri(),))
-    found = ask(facts, target, sources, "flash-attn", "torch")
-    assert wanted(found) == [("torch", "2.9.1+cu130"), ("flash-attn", "2.8.3+cu130torch2.9")]
-    assert found.notes == ("torch 2.9.1+cu130, not 2.14.1+cu130: there is no flash-attn for that",)
-    alone = ask(facts, target, sources, "flash-attn")
-    assert wanted(alone) == wanted(found)
-    assert alone.notes[0] == "torch is needed and is not installed"
-    none = ask(facts, target, sources, "xformers", "torch>=2.10")
-    assert not none.complete
-    assert none.choices[0].version == "2.14.1+cu130"
-
-
-def test_a_cuda_tag_counts_when_everything_exists_for_it(
-    target: TargetEnvironment, tmp_path: Path
-) -> None:
-    """cu132 is newer and has no torchaudio, so the set comes from cu130."""
-    facts = facts_of(
-        target, ("torch", "2.9.1+cu128"), ("torchaudio", "2.9.1+cu128", "torch==2.9.1")
-    )
-    indexes = [tmp_path / tag for tag in ("cu132", "cu130")]
-    for index in indexes:
-        add_to_index(index, f"torch-2.14.1+{index.name}-py3-none-any.whl")
-    add_to_index(indexes[1], "torchaudio-2.14.1+cu130-py3-none-any.whl", ["torch==2.14.1"])
-    sources = Sources(torch_indexes=tuple(index.as_uri() for index in indexes))
-    found = ask(facts, target, sources, "torch==2.14.1")
-    assert wanted(found) == [("torch", "2.14.1+cu130"), ("torchaudio", "2.14.1+cu130")]
-    (indexes[1] / "torch" / "index.html").unlink()
-    alone = ask(facts, target, Sources(torch_indexes=(indexes[0].as_uri(),)), "torch==2.14.1")
-    assert [choice.file for choice in alone.choices][1:] == [None]
 
 
 @pytest.mark.parametrize("tag", ["win_arm64", "win_amd64"])
@@ -174,66 +129,13 @@ def test_an_arm64_pc(tag: str) -> None:
     assert not found.file or any("driver R615" in note for note in found.notes)
 
 
-def test_a_torch_that_is_only_needed_is_chosen_like_any_other(
-    target: TargetEnvironment, tmp_path: Path
-) -> None:
-    facts = facts_of(target)
-    index, on_torch = tmp_path / "simple", tmp_path / "cu130"
-    add_to_index(index, "bitsandbytes-0.50.2-py3-none-any.whl", ["torch>=2.3"])
-    add_to_index(index, "torch-2.14.1-py3-none-any.whl")  # the CPU build
-    add_to_index(on_torch, "torch-2.14.1+cu130-py3-none-any.whl")
-    sources = Sources(indexes=(index.as_uri(),), torch_indexes=(on_torch.as_uri(),))
-    found = ask(facts, target, sources, "bitsandbytes")
-    assert wanted(found) == [("torch", "2.14.1+cu130"), ("bitsandbytes", "0.50.2")]
-    assert "torch is needed" in found.notes[0]
-
-
-def test_what_is_there_is_kept_unless_asked_for(target: TargetEnvironment, tmp_path: Path) -> None:
-    facts = facts_of(target, ("torch", "2.9.1+cu128"), ("triton-windows", "3.5.1.post24"))
-    wheel = make_wheel(tmp_path / "w", "triton_windows-3.5.1.post24-py3-none-any.whl")
-    sources = Sources(lists=(str(wheel.parent),), offline=True)
-    found = ask(facts, target, sources, "triton-windows")
-    assert found.downloads == ()
-    assert [c.installed for c in found.choices] == [True]
-    again = plan(facts, [Requirement("triton-windows")], sources, target.pip, reinstall=True)
-    assert [(d.name, d.sha256) for d in again.downloads] == [("triton-windows", sha256(wheel))]
-
-
-def test_nothing_fits(target: TargetEnvironment, tmp_path: Path) -> None:
-    facts = facts_of(target, ("torch", "2.15.0+cu130"))
-    make_wheel(tmp_path / "w", "triton_windows-3.8.0.post29-py3-none-any.whl")
-    sources = Sources(lists=(str(tmp_path / "w"),), offline=True)
-    found = ask(facts, target, sources, "triton-windows", "xformers")
-    assert not found.complete
-    assert found.downloads == ()
-    triton, xformers = found.choices
-    assert "no triton-windows 3.9 exists yet" in triton.notes[0]
-    assert "no source names a wheel of xformers" in xformers.notes[0]
-
-
-def test_pip_refuses_what_is_missing_and_another_hash(
-    target: TargetEnvironment, tmp_path: Path
-) -> None:
+def test_pip_refuses_another_hash(target: TargetEnvironment, tmp_path: Path) -> None:
     facts = facts_of(target, ("torch", "2.9.1+cu128"))
-    wheel = make_wheel(tmp_path / "w", "bitsandbytes-0.50.2-py3-none-any.whl", ["nowhere"])
-    with pytest.raises(PipError, match="nowhere"):
-        ask(facts, target, Sources(lists=(str(wheel.parent),), offline=True), "bitsandbytes")
     other = make_wheel(tmp_path / "x", "xformers-0.0.35-py3-none-any.whl")
     (tmp_path / "list.txt").write_text(f"{other.as_uri()}#sha256={'0' * 64}")
+    sources = Sources(lists=(str(tmp_path / "list.txt"),), offline=True)
     with pytest.raises(PipError, match=r"(?i)hash"):
-        ask(facts, target, Sources(lists=(str(tmp_path / "list.txt"),), offline=True), "xformers")
-
-
-def test_the_chosen_file_is_installed_where_pip_would_take_another(
-    target: TargetEnvironment, tmp_path: Path
-) -> None:
-    facts = facts_of(target, ("torch", "2.9.1+cu128"))
-    first, second = tmp_path / "one", tmp_path / "two"
-    wheel = add_to_index(first, "bitsandbytes-0.50.2-py3-none-any.whl")
-    add_to_index(second, "bitsandbytes-0.50.2-7-py3-none-any.whl")  # pip prefers a build number
-    found = ask(facts, target, Sources(indexes=(first.as_uri(), second.as_uri())), "bitsandbytes")
-    (item,) = found.downloads
-    assert (item.location, item.sha256) == (wheel.as_uri(), sha256(wheel))
+        plan(facts, [Requirement("xformers")], sources, target.pip)
 
 
 def test_no_index_and_no_file_from_an_untrusted_place(
@@ -250,17 +152,8 @@ def test_no_index_and_no_file_from_an_untrusted_place(
 
     monkeypatch.setattr("tritonwin.support.install_plan.dry_run", fake)
     with pytest.raises(PipError, match="helper would come from http://"):
-        ask(facts, target, sources, "bitsandbytes")
+        plan(facts, [Requirement("bitsandbytes")], sources, target.pip)
     assert "--no-index" in seen[0]
-
-
-def test_a_wheel_by_its_path(target: TargetEnvironment, tmp_path: Path) -> None:
-    facts = facts_of(target, ("torch", "2.9.1+cu128"))
-    wheel = make_wheel(tmp_path / "a b", "sageattention-1.0.6-py3-none-any.whl")
-    request = parse_request(str(wheel))
-    assert request.name == "sageattention"
-    found = plan(facts, [request], Sources(offline=True), target.pip)
-    assert wanted(found) == [("sageattention", "1.0.6")]
 
 
 @pytest.mark.parametrize(
