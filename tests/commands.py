@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from target_env import TargetEnvironment
 
 from tritonwin.output import schema
 
@@ -38,3 +41,18 @@ class Said:
 
 
 Call = Callable[..., Said]
+
+
+@dataclass(frozen=True)
+class Shop:
+    """An environment, a folder of wheels for it, and the command that installs them."""
+
+    target: TargetEnvironment
+    wheels: Path
+    call: Call
+
+    def install(self, *args: str, status: int | None = None) -> Said:
+        place = ("--find-links", self.wheels, "--offline")
+        done = self.call("install", *args, "--python", self.target.python, *place)
+        assert status in {None, done.status}, done
+        return done

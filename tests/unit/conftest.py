@@ -10,7 +10,7 @@ from pathlib import Path
 
 import healthy
 import pytest
-from commands import Call, Said
+from commands import Call, Said, Shop
 from list_server import ListServer, list_server
 from target_env import TargetEnvironment, give_pip, make_environment, pip_folder
 
@@ -68,6 +68,11 @@ def target_with_pip(
     monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
     give_pip(pip_target, pip_program)
     return pip_target
+
+
+@pytest.fixture
+def shop(target_with_pip: TargetEnvironment, tmp_path: Path, call: Call) -> Shop:
+    return Shop(target_with_pip, tmp_path / "w", call)
 
 
 @pytest.fixture

@@ -75,11 +75,6 @@ def test_rejected_in_words(row: dict[str, Any]) -> None:
     assert reason(row["request"], row["file"], **on(row)) == row["says"]
 
 
-def test_every_reason_is_given() -> None:
-    text = reason("flash-attn", "flash_attn-2.8.3+cu130torch2.8-cp311-cp311-win_amd64.whl")
-    assert text == "made for cp311, this Python is cp312; needs torch 2.8, this is torch 2.9"
-
-
 @pytest.mark.parametrize(("more", "text"), cases("choices.toml", "listed"))
 def test_what_a_list_says_counts(more: dict[str, Any], text: str) -> None:
     file = TW.format("3.5.1.post24")

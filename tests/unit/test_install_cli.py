@@ -6,11 +6,10 @@ import json
 import sys
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from commands import Call, Said
+from commands import Call, Shop
 from list_server import list_server
 from target_env import TargetEnvironment
 from wheel_files import make_wheel
@@ -23,27 +22,14 @@ from tritonwin.system.codec import from_json
 SAGE = "sageattention-1.0.6-py3-none-any.whl"
 
 
-@dataclass(frozen=True)
-class Shop:
-    """An environment, a folder of wheels for it, and the command that installs them."""
-
-    target: TargetEnvironment
-    wheels: Path
-    call: Call
-
-    def install(self, *args: str) -> Said:
-        place = ("--find-links", self.wheels, "--offline")
-        return self.call("install", *args, "--python", self.target.python, *place)
-
-
-@pytest.fixture
-def shop(target_with_pip: TargetEnvironment, tmp_path: Path, call: Call) -> Shop:
+@pytest.fixture(autouse=True)
+def offered(tmp_path: Path) -> None:
+    """The wheels of the shop."""
     wheels = tmp_path / "w"
     make_wheel(wheels, SAGE, ["helper"])
     make_wheel(wheels, "helper-2.0-py3-none-any.whl")
     make_wheel(wheels, "sageattention-2.2.0+cu128torch2.9.1.post6-cp39-abi3-win_amd64.whl")
     make_wheel(wheels, "xformers-0.0.1-py3-none-any.whl", code="raise ImportError('no')")
-    return Shop(target_with_pip, wheels, call)
 
 
 @pytest.fixture
