@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,25 @@ from trees import plant, write
 
 from tritonwin.facts.caches import read_caches
 from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.dlls.loading import DllSearch, read_runtime_dlls
+from tritonwin.facts.dlls.loading import (
+    DllSearch,
+    dll_search,
+    read_extensions,
+    read_runtime_dlls,
+)
 from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.packages import read_shadows
-from tritonwin.facts.records import Cache, Interpreter, PthFile, Torch
+from tritonwin.facts.records import Cache, ExtensionFile, Interpreter, PthFile, Torch, Triton
+from tritonwin.facts.system import read_system
 from tritonwin.facts.toolchain.compilers import find_compilers
 from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
 from tritonwin.facts.toolchain.msvc import find_msvc, find_windows_sdks
 from tritonwin.facts.toolchain.parts import parts
 from tritonwin.facts.toolchain.python_dev import find_python_dev
 from tritonwin.facts.toolchain.rocm import find_rocm, torch_chips
-from tritonwin.facts.torch_triton import read_torch
+from tritonwin.facts.torch_triton import read_torch, read_triton
+from tritonwin.patch.engine import RuleChoice
+from tritonwin.patch.hook.install import generate
 from tritonwin.system import toml
 from tritonwin.system.host import Host
 
@@ -38,6 +47,7 @@ FINDERS: dict[str, Callable[[Interpreter | None, Host], Sequence[Any]]] = {
     "cuda": find_cuda_toolkits,
     "development": lambda target, host: [find_python_dev(target, host)],
     "distributions": lambda target, _: read_distributions(target),
+    "extensions": lambda target, host: extensions(target, host),
     "inductor_cache": lambda _, host: caches(host)[1:],
     "interpreters": lambda _, host: find_interpreters(host),
     "msvc": lambda _, host: find_msvc(host),
@@ -45,7 +55,9 @@ FINDERS: dict[str, Callable[[Interpreter | None, Host], Sequence[Any]]] = {
     "runtime": read_runtime_dlls,
     "sdk": lambda _, host: find_windows_sdks(host),
     "shadows": read_shadows,
+    "system": lambda _, host: [read_system(host)],
     "torch": lambda target, _: the_torch(target),
+    "triton": lambda target, _: the_triton(target),
     "triton_cache": lambda _, host: caches(host)[:1],
 }
 PLACES = {
@@ -62,6 +74,16 @@ def caches(host: Host) -> Sequence[Cache]:
 def the_torch(target: Interpreter | None) -> list[Torch]:
     found = read_torch(target, read_distributions(target))
     return [found] if found else []
+
+
+def the_triton(target: Interpreter | None) -> list[Triton]:
+    found = read_triton(target, read_distributions(target))
+    return [found] if found else []
+
+
+def extensions(target: Interpreter | None, host: Host) -> Sequence[ExtensionFile]:
+    torch = next(iter(the_torch(target)), None)
+    return read_extensions(target, torch, dll_search(target, torch, host))
 
 
 def scenes() -> Iterator[Any]:
@@ -101,12 +123,23 @@ def torch() -> dict[str, str | bytes]:
     return {"torch/__init__.py": "", "torch/version.py": "\n".join(lines) + "\n"}
 
 
+def hook(*, whole: bool = True) -> dict[str, str | bytes]:
+    made = generate(RuleChoice())
+    return {name: text[: len(text) if whole else len(text) // 2] for name, text in made.items()}
+
+
 WRITTEN: dict[str, Callable[..., dict[str, str | bytes]]] = {
     "python": python,
     "venv": venv,
     "torch": torch,
+    "finder": lambda place: {"__editable___x_finder.py": f"MAPPING = {{'triton': {place!r}}}\n"},
+    "fork": lambda: TABLE["fork"],
+    "half hook": lambda: hook(whole=False),
     "headers": lambda: TABLE["headers"],
+    "hook": hook,
     "library": lambda name: {name: import_library()},
+    "module": lambda name, *imports: {name: pe_file(*imports)},
+    "unpatched": lambda: TABLE["unpatched"],
 }
 
 
@@ -176,9 +209,10 @@ def test_what_is_found(tmp_path: Path, finder: str, scene: Mapping[str, Any]) ->
 
 def fields_of(record: Any, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Those fields of a record, and of the records in it."""
-    found = {name: getattr(record, name) for name in wanted}
+    read = record.get if isinstance(record, dict) else partial(getattr, record)
+    found = {name: read(name) for name in wanted}
     return {
-        name: fields_of(value, wanted[name]) if is_dataclass(value) else value
+        name: fields_of(value, wanted[name]) if isinstance(wanted[name], Mapping) else value
         for name, value in found.items()
     }
 
