@@ -17,7 +17,14 @@ from tritonwin.system.host import Environment, Host
 
 HOME = "/home/ada/.local/share/tritonwin"
 VS = r"C:\Program Files\Microsoft Visual Studio"
-PRODUCTS = {"14.1": "2017", "14.2": "2019", "14.3": "2022", "14.4": "2022", "14.5": "2026"}
+PRODUCTS = {
+    "14.0": "2015",
+    "14.1": "2017",
+    "14.2": "2019",
+    "14.3": "2022",
+    "14.4": "2022",
+    "14.5": "2026",
+}
 
 
 def msvc(version: str, **more: Any) -> MsvcToolset:
@@ -101,9 +108,7 @@ def room(gib: float, cores: int = 16, physical: float | None = None) -> Resource
 
 def machine(tmp: Path, on: dict[str, Any]) -> BuildMachine:
     """The machine of a row of corpus/plans.toml."""
-    facts: dict[str, Any] = {
-        "system": replace(HEALTHY.system, developer_mode=on.get("developer_mode"))
-    }
+    facts: dict[str, Any] = {"system": replace(HEALTHY.system, **on.get("system", {}))}
     if "torch" in on:
         facts["torch"] = torch(*on["torch"]) if on["torch"] else None
     for name, key, kind in (("cuda_toolkits", "toolkits", toolkit), ("msvc", "msvc", msvc)):

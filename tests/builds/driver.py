@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent.parent / "src"), str(HERE)]
+sys.path[:0] = [str(HERE.parent.parent / "src"), str(HERE.parent), str(HERE)]
 
 from world import World  # noqa: E402
 

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,7 @@ from pathlib import Path
 from pace import PATIENCE, wait_for
 from world import HERE, World
 
-from tritonwin.build import attempt, runner
+from tritonwin.build import attempt, runner, session
 from tritonwin.build.plan import BuildPlan
 
 # Ctrl-C; what a window manager or a time limit sends; a crash; a crash that takes the keeper along
@@ -62,11 +61,11 @@ def interrupt(
         time.sleep(chance.uniform(0, longest))
         if process.poll() is not None:
             return seen  # it was finished sooner; the caller asks how often it was interrupted
-        begun = _begun(world)
+        begun = world.compiled("start").total()
         _end(process, chance.choice(WAYS))
         process.wait(PATIENCE)
         seen.survivors += _alive(plan.root)
-        if _begun(world) > begun + _LATE:
+        if world.compiled("start").total() > begun + _LATE:
             seen.survivors.append("what started compilers until there were none left to start")
         _note_finished(world, plan)
 
@@ -74,10 +73,6 @@ def interrupt(
 def _wait_for_files(world: World, process: subprocess.Popen[bytes], number: int) -> None:
     """Until so many files are compiled, or the build has ended."""
     wait_for(lambda: world.compiled().total() >= number or process.poll() is not None)
-
-
-def _begun(world: World) -> int:
-    return world.compiled("start").total()
 
 
 def _start(world: World, *, resume: bool) -> subprocess.Popen[bytes]:
@@ -88,56 +83,28 @@ def _start(world: World, *, resume: bool) -> subprocess.Popen[bytes]:
 
 
 def _end(process: subprocess.Popen[bytes], way: str) -> None:
-    keeper = list(_children(process.pid))
+    keepers = list(session.members(process.pid))
     process.send_signal(signal.SIGKILL if way == "all" else signal.Signals[way])
-    for pid in keeper if way == "all" else ():
-        # with its keeper dead nobody ends the compilers but the system, when it goes down; one may
-        # start another while we look
-        while members := list(_session(pid)):
-            for member in members:
-                with suppress(ProcessLookupError):
-                    os.kill(member, signal.SIGKILL)
-
-
-def _children(parent: int) -> Iterator[int]:
-    for pid, fields in _processes():
-        if int(fields[1]) == parent:
-            yield pid
-
-
-def _session(leader: int) -> Iterator[int]:
-    for pid, fields in _processes():
-        if int(fields[3]) == leader and fields[0] not in "ZX":
-            yield pid
-
-
-def _processes() -> Iterator[tuple[int, list[str]]]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                text = (entry / "stat").read_text("latin-1")
-            except OSError:
-                continue
-            yield int(entry.name), text.rpartition(")")[2].split()
+    for pid in keepers if way == "all" else ():
+        # with its keeper dead nobody ends the compilers but the system, when it goes down
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        session.end_session(pid)
 
 
 def _alive(root: str) -> list[str]:
     """Processes that still work below the build's folder a good while after it was ended."""
-    end = time.monotonic() + PATIENCE
-    while (found := _below(root)) and time.monotonic() < end:
-        time.sleep(0.05)
-    return found
+    with suppress(AssertionError):
+        wait_for(lambda: not _below(root))
+    return _below(root)
 
 
 def _below(root: str) -> list[str]:
     found = []
-    for pid, fields in _processes():
-        try:
-            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-        if root in line and fields[0] not in "ZX":
-            found.append(line[:200])
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            line = file.read_bytes().replace(b"\0", b" ").decode()
+            found += [line[:200]] if root in line else []
     return found
 
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import build_plans
 import platformdirs
 
-from tritonwin.build.plan import GIB, BuildPlan, BuildSource, CompilerMemory, Toolkit
+from tritonwin.build.plan import BuildPlan, BuildSource, Toolkit
 from tritonwin.build.source import BuildContext
 from tritonwin.support.pip import Pip
 from tritonwin.system.host import Environment, Host
@@ -102,38 +103,30 @@ class World:
 
     def plan(self, **changes: object) -> BuildPlan:
         """A plan of the small project, which the changes turn into that of another one."""
-        known = BuildPlan(
-            recipe="cuda-extension",
+        project = BuildSource(kind="folder", location=str(HERE / "project"))
+        environment = {
+            "CUDA_HOME": str(self.cuda),
+            "ARCHS": "80;90",
+            "KERNELS": "6",
+            "MAX_JOBS": "4",
+        }
+        words = ("setup.py", "--quiet", "bdist_wheel", "--dist-dir", str(self.folder / "root/dist"))
+        known = build_plans.plan(
+            self.folder / "root",
             distribution="tiny-kernels",
-            version="1.0",
-            source=BuildSource(kind="folder", location=str(HERE / "project")),
-            root=str(self.folder / "root"),
+            source=project,
             target=str(self.target),
             python=sys.version.split()[0],
-            windows=False,
-            torch=None,
-            torch_cuda=None,
             archs=("8.0", "9.0"),
             cuda=Toolkit(origin="system", path=str(self.cuda), version="13.0"),
-            toolset=None,
-            cpp_standard=None,
             jobs=4,
-            memory=CompilerMemory(free=None, reserve=0, base=GIB, compiler=GIB, together=1.0,
-                          bound=5 * GIB, expected=5 * GIB),
-            disk_bytes=GIB,
-            seconds=None,
-            environment={
-                "CUDA_HOME": str(self.cuda), "ARCHS": "80;90",
-                "KERNELS": "6", "MAX_JOBS": "4", **self.extra,
-            },
-            job_variables=("MAX_JOBS",),
+            environment={**environment, **self.extra},
             requirements=TOOLS,
-            command=("setup.py", "--quiet", "bdist_wheel", "--dist-dir",
-                     str(self.folder / "root/dist")),
+            command=words,
             local_version="cu130torch2.13",
             imports=("tiny_kernels_cuda",),
             extension="tiny_kernels_cuda*",
-        )  # fmt: skip
+        )
         return replace(known, **changes)  # type: ignore[arg-type]
 
     def context(self) -> BuildContext:
