@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import cases
 from hosts import fake_host
 from pe_files import pe_file
 from pe_version import versioned
@@ -38,136 +39,39 @@ def load(tmp_path: Path, files: Mapping[str, str | bytes], **options: Any) -> Lo
     return dll_tree(root / MODULE, Host.this_machine(), root=root, **options)
 
 
-def test_a_module_that_loads(tmp_path: Path) -> None:
-    files = {
-        MODULE: module({"helper.dll": ["help", 1], "api-ms-win-crt-heap-l1-1-0.dll": ["malloc"]}),
-        "py/Lib/site-packages/pkg/HELPER.dll": pe_file(exports=["help"]),
+SCENES = {scene["about"]: scene for scene in cases("dlls.toml", "scene")}
+
+
+def seeded(scene: Mapping[str, Any]) -> dict[str, str | bytes]:
+    """The module of a scene, and the files around it."""
+    made: dict[str, str | bytes] = {
+        MODULE: module(scene.get("module", {}), scene.get("delayed", {}))
     }
-    found = load(tmp_path, files)
+    for name, told in scene.get("files", {}).items():
+        if isinstance(told, str):
+            made[name] = told
+            continue
+        content = pe_file(**{key: value for key, value in told.items() if key != "version"})
+        made[name] = versioned(content, told["version"]) if "version" in told else content
+    return made
+
+
+@pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
+def test_what_is_found(tmp_path: Path, scene: Mapping[str, Any]) -> None:
+    found = load(tmp_path, seeded(scene))
     assert found.loader == "python"
-    assert found.tree.loads
-    states = {m.name: (m.state, m.found_in) for m in found.tree.modules}
-    assert states == {
-        "mod.pyd": ("found", "named"),
-        "python312.dll": ("found", "program"),
-        "KERNEL32.dll": ("found", "system32"),
-        "helper.dll": ("found", "file"),
-        "api-ms-win-crt-heap-l1-1-0.dll": ("api-set", None),
-    }
-
-
-def test_what_python_loaded_comes_before_a_copy_beside_the_module(tmp_path: Path) -> None:
-    files = {
-        MODULE: module({"vcruntime140.dll": ["memcpy"]}),
-        "py/Lib/site-packages/pkg/vcruntime140.dll": versioned(pe_file(), "14.0.0.0"),
-    }
-    found = load(tmp_path, files).tree.module("VCRUNTIME140.dll")
-    assert found.version == "14.40.33807.0"
-    assert (found.found_in, found.preloaded) == ("program", True)
-
-
-def test_copies_that_windows_ignores(tmp_path: Path) -> None:
-    names = ("api-ms-win-crt-heap-l1-1-0.dll", "ucrtbase.dll")
-    old = {f"py/Lib/site-packages/pkg/{name}": pe_file(exports=["old"]) for name in names}
-    files = {
-        MODULE: module({name: ["malloc"] for name in names}),
-        "windows/System32/ucrtbase.dll": pe_file(exports=["malloc"]),
-    }
-    tree = load(tmp_path, {**files, **old}).tree
-    assert tree.loads
-    found = [tree.module(name) for name in names]
-    assert [(m.state, m.found_in) for m in found if m] == [("api-set", None), ("found", "system32")]
-
-
-# what is seeded, the DLL that has to be named, and words of the sentence
-SEEDS: dict[str, tuple[dict[str, str | bytes], str, str]] = {
-    "missing": ({MODULE: module({"vcruntime140_1.dll": ["f"]})}, "vcruntime140_1.dll", "nowhere"),
-    "missing further down": (
-        {
-            MODULE: module({"torch_cpu.dll": ["f"]}),
-            "py/Lib/site-packages/torch/__init__.py": "",
-            "py/Lib/site-packages/torch/version.py": "__version__ = '2.9.1'",
-            "py/Lib/site-packages/torch/lib/torch_cpu.dll": pe_file(
-                functions={"vcruntime140_threads.dll": ["f"]}, exports=["f"]
-            ),
-        },
-        "vcruntime140_threads.dll",
-        "which torch_cpu.dll needs",
-    ),
-    "outdated": (
-        {
-            MODULE: module({"msvcp140.dll": ["old", "new"]}),
-            "py/msvcp140.dll": versioned(pe_file(exports=["old"]), "14.0.24215.1"),
-        },
-        "msvcp140.dll",
-        "14.0.24215.1 lacks a function",
-    ),
-    "outdated, by number": (
-        {MODULE: module({"helper.dll": [9]}), "py/helper.dll": pe_file(exports=["a"])},
-        "helper.dll",
-        "lacks a function",
-    ),
-    "of another Python": (
-        {MODULE: module({"python311.dll": ["f"]})},
-        "python311.dll",
-        "found nowhere",
-    ),
-    "32 bits": (
-        {MODULE: module({"helper.dll": []}), "py/helper.dll": pe_file(machine=0x14C)},
-        "helper.dll",
-        "built for x86",
-    ),
-    "damaged": (
-        {MODULE: module({"helper.dll": []}), "py/helper.dll": "<html>404</html>"},
-        "helper.dll",
-        "damaged",
-    ),
-    "on PATH only": (
-        {MODULE: module({"cudart64_12.dll": ["f"]}), "tools/cudart64_12.dll": pe_file()},
-        "cudart64_12.dll",
-        "found nowhere",
-    ),
-    "the driver": ({MODULE: module({"nvcuda.dll": ["cuInit"]})}, "nvcuda.dll", "found nowhere"),
-}
-
-
-@pytest.mark.parametrize("name", SEEDS)
-def test_the_culprit_is_named(tmp_path: Path, name: str) -> None:
-    files, culprit, words = SEEDS[name]
-    tree = load(tmp_path, files).tree
-    assert not tree.loads
-    (fault,) = faults(tree)
-    assert fault.dll == culprit
-    assert words in fault.text
-    assert fault.help == origin(culprit)
-
-
-def test_a_delayed_import_that_is_missing_does_not_keep_it_from_loading(tmp_path: Path) -> None:
-    tree = load(tmp_path, {MODULE: module({}, delayed={"gone.dll": ["f"]})}).tree
-    assert tree.loads
-    gone = tree.module("gone.dll")
-    assert (gone.state, gone.delayed) == ("missing", True)
-
-
-def test_the_folders_that_packages_add(tmp_path: Path) -> None:
-    site = "py/Lib/site-packages"
-    names = ("a.dll", "b.dll")
-    files = {
-        MODULE: module({name: ["f"] for name in names}),
-        f"{site}/pkg.libs/a.dll": pe_file(exports=["f"]),
-        f"{site}/nvidia/cu13/bin/x86_64/b.dll": pe_file(exports=["f"]),
-    }
-    tree = load(tmp_path, files).tree
-    assert [m.found_in for m in tree.modules if m.name in names] == ["libs", "nvidia"]
-
-
-def test_a_cycle_ends(tmp_path: Path) -> None:
-    files = {
-        MODULE: module({"a.dll": ["f"]}),
-        "py/a.dll": pe_file(functions={"b.dll": ["f"]}, exports=["f"]),
-        "py/b.dll": pe_file(functions={"a.dll": ["f"]}, exports=["f"]),
-    }
-    assert load(tmp_path, files).tree.loads
+    for name, words in scene.get("finds", {}).items():
+        each = found.tree.module(name)
+        state = [each.state, str(each.found_in), each.version]
+        state += ["preloaded"] * each.preloaded + ["delayed"] * each.delayed
+        assert set(words.split()) <= set(state), name
+    assert [fault.dll for fault in faults(found.tree)] == (
+        [scene["fault"]] if "fault" in scene else []
+    )
+    assert found.tree.loads == ("fault" not in scene)
+    for fault in faults(found.tree):
+        assert scene["says"] in fault.text
+        assert fault.help == origin(scene["fault"])
 
 
 def test_a_program_finds_what_is_on_path(tmp_path: Path) -> None:
@@ -233,7 +137,7 @@ def command(capsys: pytest.CaptureFixture[str], *args: str | Path) -> tuple[int,
 
 
 def test_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    load(tmp_path, SEEDS["outdated"][0])
+    load(tmp_path, seeded(SCENES["outdated"]))
     root = tmp_path / "root"
     status, out, _ = command(capsys, root / MODULE, "--root", root)
     assert status == 1
