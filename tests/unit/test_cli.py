@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import click
 import pytest
+from cases import cases
 from commands import Call
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,20 +55,7 @@ def test_as_a_module_it_imports_nothing_from_the_current_folder(
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("build flash-attn --json", "it needs --yes or --plan"),
-        *(
-            (f"{words} {output}", "cannot ask: it needs --yes or --dry-run")
-            for words in ("fix", "install x")
-            for output in ("--json", "--json-lines")
-        ),
-        ("cache clear --json", "cannot ask: it needs --yes or --dry-run"),
-        ("undo --json", "cannot ask: it needs --yes or --dry-run"),
-        ("doctor --json --html a.html", "--json cannot be combined with --html"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), cases("command_lines.toml", "unasked"))
 def test_output_for_programs_asks_nothing(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
 ) -> None:
@@ -96,55 +85,12 @@ def test_the_schema_of_a_document_is_printed(call: Call) -> None:
     assert (refused.status, "tritonwin.checks/1" in refused.err) == (2, True)
 
 
-@pytest.mark.parametrize(
-    ("args", "says"),
-    [
-        (("doctor", "--only", "no-such-check"), "no-such-check"),
-        (("doctor", "--snapshot", "gone.json"), "gone.json"),
-        (("doctor", "--snapshot", "x.json", "--python", "y"), "--snapshot"),
-        (("doctor", "--python", "/no/such/python"), "python"),
-        (("doctor", "--app", "/no/such/folder"), "folder"),
-        (("doctor", "--timeout", "nan"), "not a valid integer"),
-        (("snapshot", "-o", "n" * 300), "long"),
-        (("doctor", "--nonsense"), "--nonsense"),
-        (("nonsense",), "nonsense"),
-        (("help", "nonsense"), "nonsense"),
-        (("patch", "aply"), "aply"),
-        (("--json-lines", "doctor"), "options stand after the command"),
-        (("doctor", "--python", ""), "--python has no value; is a variable not set?"),
-        (("doctor", "--app="), "--app has no value"),
-        (("undo", ""), "one of the words is empty"),
-        (("build", "x", "--find-links", "nowhere"), "Directory 'nowhere' does not exist"),
-        (("patch", "status", "--triton", "a", "--app", "b"), "combined with --app"),
-        (("patch",), "patch"),
-        (("patch", "status", "--triton", "."), "is not the package folder of a Triton"),
-        (("patch", "status", "--triton", "no folder"), "is not the package folder of a Triton"),
-        (("patch", "apply", "--only", "fix-5"), "there is no rule fix-5"),
-        (("undo", "--list", "--force"), "--list cannot be combined with --force"),
-        (("undo", "--forget", "--dry-run"), "--forget cannot be combined with --dry-run"),
-        (("fix", "--only", "no-such-problem"), "no-such-problem"),
-        (("doctor", "--list-checks", "--markdown"), "combined with --markdown"),
-        (("doctor", "--log", "a.log"), "cannot read a.log"),
-        (("doctor", "--html", "no/a.html"), "there is no such folder"),
-        (("verify", "--list", "--report", "proof.md"), "--list"),
-        (("bench", "--only", "speed"), "bench-matmul"),
-        (("verify", "--through", "nothing"), "there is no rung 'nothing'"),
-        (("verify", "--only", "dot"), "there is no rung 'dot'"),
-        (("verify", "--only", "ptxas", "--through", "import-triton"), "nothing of --only"),
-        (("verify", "--report", "proof.txt", "--python", "x"), "names no kind of report"),
-        (("verify", "--rung-timeout", "0"), "1<=x<=7200"),
-        (("verify", "--python", "/nowhere/python"), "no file"),
-        (("explain", "none.log"), "cannot read none.log"),
-        (("explain", "."), "cannot read ."),
-        (("explain", "--snapshot", "none.json", "-"), "none.json does not exist"),
-        (("explain", "--nonsense"), "nonsense"),
-    ],
-)
+@pytest.mark.parametrize(("words", "says"), cases("command_lines.toml", "wrong"))
 def test_wrong_use_ends_with_2_and_says_what_to_do(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], says: str
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, says: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = call(*args)
+    done = call(*shlex.split(words.format(long="n" * 300)))
     assert (done.status, done.out) == (2, "")
     assert says in done.err
     assert done.err.startswith("error: ")
@@ -211,17 +157,9 @@ def test_what_is_for_another_program_may_be_empty(capfd: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("error", "status", "says"),
     [
-        (
-            RuntimeError("boom\x1b[2J"),
-            3,
-            "error: tritonwin itself failed: RuntimeError: boom\\x1b[2J\n",
-        ),
-        (MemoryError(), 3, "error: the system gives no more memory"),
-        (
-            RuntimeError("can't start new thread"),
-            3,
-            "error: the system gives no more threads or memory",
-        ),
+        (RuntimeError("boom\x1b[2J"), 3, "tritonwin itself failed: RuntimeError: boom\\x1b[2J\n"),
+        (MemoryError(), 3, "the system gives no more memory"),
+        (RuntimeError("can't start new thread"), 3, "the system gives no more threads or memory"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
     ],
 )
@@ -234,7 +172,7 @@ def test_every_failure_is_short(
     monkeypatch.delenv("TRITONWIN_DEBUG", raising=False)
     monkeypatch.setattr(app.main, "main", fail)
     done = call("doctor")
-    assert (done.status, done.err.startswith(says)) == (status, True)
+    assert (done.status, done.err.removeprefix("error: ").startswith(says)) == (status, True)
     assert "Traceback" not in done.err
     assert ("help:  End other programs, or raise the limit" in done.err) == ("system" in says)
     assert (done.err == says) == (status == 130)

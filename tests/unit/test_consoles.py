@@ -13,6 +13,7 @@ from typing import Any
 
 import healthy
 import pytest
+from cases import cases
 from pe_files import pe_file
 
 from tritonwin.cli import app
@@ -24,48 +25,8 @@ NAME = "Jürgen 用户 Имя"  # no code page above but UTF-8 has all of it
 
 TREE = set("\u2500\u2502\u2514\u251c")  # the lines of a tree, where the console has them
 
-# Words of a command line, its exit status, and what it says. {x} stands for a file of `Files`.
 CASES: tuple[tuple[str, int, str], ...] = (
-    ("doctor --snapshot {facts}", 1, "[triton-missing]"),
-    ("doctor --snapshot {facts} --json", 1, "triton-missing"),
-    ("doctor --snapshot {facts} --markdown", 1, "triton-missing"),
-    ("doctor --snapshot {facts} --html {out}", 1, "written: "),
-    ("doctor --snapshot {gone}", 2, "does not exist"),
-    ("doctor --list-checks", 0, "triton-missing"),
-    ("doctor --list-checks --json", 0, "triton-missing"),
-    ("explain {log}", 1, "Python.h"),
-    ("explain {log} --json", 1, "tritonwin.explain/1"),
-    ("explain {gone}", 2, "gone"),
-    ("explain {empty}", 2, "the log is empty"),
-    ("explain --about cpu-only-torch", 0, "Quick fix"),
-    ("explain --about cpu-only", 2, "Do you mean cpu-only-torch?"),
-    ("fix --python {gone}", 2, "gone"),
-    ("fix --only no-such-problem", 2, "no-such-problem"),
-    ("install triton-windows --python {gone}", 2, "gone"),
-    ("install", 2, "PACKAGE"),
-    ("matrix", 0, "torch"),
-    ("matrix --json", 0, "tritonwin.matrix/1"),
-    ("undo --list", 0, "changed nothing"),
-    ("undo", 2, "changed nothing"),
-    ("cache list --python {gone}", 2, "gone"),
-    ("cache", 2, "Missing command"),
-    ("snapshot -o {log}", 2, "was not written by this command"),
-    ("run --python {gone} -- x.py", 2, "gone"),
-    ("verify --through no-such-rung", 2, "no-such-rung"),
-    ("verify --python {gone}", 2, "gone"),
-    ("build no-such-recipe --plan", 2, "no-such-recipe"),
-    ("dlls {dll}", 1, "missing"),
-    ("dlls {dll} --json", 1, "missing"),
-    ("dlls {gone}", 2, "gone"),
-    ("patch status --triton {triton}", 0, "not-applicable"),
-    ("patch", 2, "Missing command"),
-    ("patch status --triton {gone}", 2, "not the package folder"),
-    ("driver status --python {gone}", 2, "gone"),
-    ("driver", 2, "Missing command"),
-    ("guard status --python {gone}", 2, "gone"),
-    ("guard", 2, "Missing command"),
-    ("demo", 0, "doctor named"),
-    ("nonsense", 2, "nonsense"),
+    *cases("command_lines.toml", "consoles"),
     *((f"{command} --help", 0, "Usage: tritonwin") for command in app.COMMANDS),
 )
 

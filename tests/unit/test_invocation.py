@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from pathlib import Path
 from urllib.request import url2pathname
 
 import pytest
+from cases import cases
 
 from tritonwin.cli.app import run
 from tritonwin.output import invocation
@@ -26,26 +28,7 @@ def started(
     return invocation.invocation(words, script, environment, prefix, lambda: source)
 
 
-@pytest.mark.parametrize(
-    ("words", "script", "typed"),
-    [
-        ([EMBEDDED, "tritonwin.pyz", "doctor"], "tritonwin.pyz", PYZ),
-        ([EMBEDDED, "-s", "tritonwin.pyz", "fix"], "tritonwin.pyz", f"{EMBEDDED} -s tritonwin.pyz"),
-        (["python", "D:\\my tools\\tritonwin.pyz"], "D:\\my tools\\tritonwin.pyz",
-         'python "D:\\my tools\\tritonwin.pyz"'),
-        ([r"C:\Program Files\python.exe", "t.pyz", "undo"], "t.pyz",
-         r'"C:\Program Files\python.exe" t.pyz'),
-        ([EMBEDDED, "C:\\app\\tritonwin.bat", "fix"], "C:\\app\\tritonwin.bat",
-         "C:\\app\\tritonwin.bat"),
-        (["python", "-m", "tritonwin", "doctor"], "/site/tritonwin/__main__.py",
-         "python -m tritonwin"),
-        # a word that ends its quotes in some shell
-        ([r"C:\100%\python.exe", "tritonwin.pyz"], "tritonwin.pyz", "tritonwin"),
-        # somebody else's program, such as a test
-        (["python", "-m", "pytest"], "/site/pytest/__main__.py", "tritonwin"),
-        (["python", "-c", "pass"], "-c", "tritonwin"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "script", "typed"), cases("invocations.toml", "typed"))
 def test_what_was_typed(words: list[str], script: str, typed: str) -> None:
     assert started(words, script) == typed
 
@@ -71,24 +54,14 @@ def test_the_environment_of_uvx_is_not_named() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("direct_url", "named"),
-    [
-        (None, None),
-        ("{}", None),
-        (
-            '{"url": "file:///home/a%20b/%C3%BC", "dir_info": {}}',
-            url2pathname("/home/a%20b/%C3%BC"),
-        ),
-        ('{"url": "https://x.org/t.whl", "archive_info": {}}', "https://x.org/t.whl"),
-        (
-            '{"url": "https://x.org/t.git", "vcs_info": {"vcs": "git", "commit_id": "0a"}}',
-            "git+https://x.org/t.git@0a",
-        ),
-    ],
-)
-def test_where_an_installation_came_from(direct_url: str | None, named: str | None) -> None:
-    assert invocation.origin(direct_url) == named
+@pytest.mark.parametrize(("direct_url", "named"), cases("invocations.toml", "origins"))
+def test_where_an_installation_came_from(direct_url: str, named: str) -> None:
+    local = re.sub("(?<=^file://).*", lambda path: url2pathname(path[0]), named)
+    assert invocation.origin(direct_url) == (local.removeprefix("file://") or None)
+
+
+def test_an_installation_of_an_index_came_from_nowhere_else() -> None:
+    assert invocation.origin(None) is None
 
 
 @pytest.fixture
@@ -97,20 +70,9 @@ def from_the_single_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("from_the_single_file")
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("      tritonwin undo 1\n", f"      {PYZ} undo 1\n"),
-        ("\x1b[1m      tritonwin fix\x1b[0m", f"\x1b[1m      {PYZ} fix\x1b[0m"),
-        ("To give it back: tritonwin undo 1", f"To give it back: {PYZ} undo 1"),
-        ("a\ntritonwin patch diff", f"a\n{PYZ} patch diff"),
-        ("Correct it with tritonwin patch apply.", "Correct it with tritonwin patch apply."),
-        ("error: tritonwin changed nothing", "error: tritonwin changed nothing"),
-        ("tritonwin 0.1.0", "tritonwin 0.1.0"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), cases("invocations.toml", "spoken"))
 def test_commands_are_put_into_words_and_sentences_are_not(text: str, said: str) -> None:
-    assert invocation.spoken(text) == said
+    assert invocation.spoken(text) == said.format(pyz=PYZ)
 
 
 @pytest.mark.usefixtures("from_the_single_file")
@@ -132,25 +94,11 @@ def test_a_stream_stays_a_stream() -> None:
 
 
 @pytest.mark.usefixtures("from_the_single_file")
-@pytest.mark.parametrize(
-    ("here", "command", "shown"),
-    [
-        ("C:\\My ComfyUI", r'"C:\my comfyui\python_embeded\python.exe" -m pip install "x<3"',
-         r'.\python_embeded\python.exe -m pip install "x<3"'),
-        ("C:\\My ComfyUI", r'"C:\My ComfyUI\my py\python.exe" x', r'".\my py\python.exe" x'),
-        ("C:\\ComfyUI", r"C:\ComfyUI2\python.exe x.py", r"C:\ComfyUI2\python.exe x.py"),
-        ("D:\\", r"tritonwin fix --python D:\py\python.exe",
-         rf"{PYZ} fix --python .\py\python.exe"),
-        ("/home/me", "/home/me/venv/bin/python -m pip list", "./venv/bin/python -m pip list"),
-        ("/home/me", "/home/ME/venv/bin/python", "/home/ME/venv/bin/python"),
-        ("C:\\My ComfyUI", "python -m pip list", r".\python_embeded\python.exe -m pip list"),
-        ("D:\\", "python -m pip list", r'"C:\My ComfyUI\python_embeded\python.exe" -m pip list'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("here", "command", "shown"), cases("invocations.toml", "relative"))
 def test_paths_below_the_current_folder_are_relative(
     monkeypatch: pytest.MonkeyPatch, here: str, command: str, shown: str
 ) -> None:
     monkeypatch.setattr(os, "getcwd", lambda: here)
     monkeypatch.setattr(sys, "argv", ["tritonwin.pyz"])
     monkeypatch.setattr(sys, "executable", "C:\\My ComfyUI\\python_embeded\\python.exe")
-    assert invocation.typed(command) == shown
+    assert invocation.typed(command) == shown.format(pyz=PYZ)
