@@ -7,6 +7,7 @@ from pathlib import Path
 
 import machines
 import pytest
+from cases import cases
 
 from tritonwin.build import jobs as compilers
 from tritonwin.build.jobs import Resources, container_free, resources
@@ -93,36 +94,18 @@ def test_cores_are_those_that_the_process_may_run_on(
 # A compiler takes 4 GiB, each further one half of that at the same time, and 2 GiB are always taken;
 # 1.5 GiB are kept for the system.
 MODEL = MemoryModel(compiler_gib=4, together=0.5, base_gib=2, source="a test")
-PLENTY = 1000.0
 
 
-@pytest.mark.parametrize(
-    ("allocatable", "physical", "jobs"),
-    [
-        (7.4, PLENTY, 0),
-        (7.5, PLENTY, 1),
-        (11.4, PLENTY, 1),
-        (11.5, PLENTY, 2),
-        (PLENTY, 9.4, 1),
-        (PLENTY, 9.5, 2),
-        (PLENTY, 11.5, 3),
-        # paging is not forbidden, where not even one would fit
-        (PLENTY, 2.0, 1),
-        (11.5, None, 2),
-        (None, None, None),
-    ],
-)
-def test_how_many_compilers_fit(
-    allocatable: float | None, physical: float | None, jobs: int | None
-) -> None:
+@pytest.mark.parametrize(("allocatable", "physical", "jobs"), cases("build_runs.toml", "fitting"))
+def test_how_many_compilers_fit(allocatable: float, physical: float, jobs: int) -> None:
     have = Resources(
-        allocatable=None if allocatable is None else round(allocatable * GIB),
-        physical=None if physical is None else round(physical * GIB),
+        allocatable=round(allocatable * GIB) or None,
+        physical=round(physical * GIB) or None,
         cores=64,
     )
     notes = Notes()
     chosen, _ = compilers.choose(MODEL, have, notes, files=64)
-    assert chosen == (64 if jobs is None else max(jobs, 1))
+    assert chosen == max(jobs, 1)
     assert bool(notes.refusals) is (jobs == 0)
 
 

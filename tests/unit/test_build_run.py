@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from build_plans import plan
+from cases import cases
 from environments import make_venv
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,35 +43,9 @@ def test_no_plan_of_ours(tmp_path: Path, content: str | None) -> None:
     assert read_state(plan(tmp_path)) == BuildState()
 
 
-@pytest.mark.parametrize(
-    ("runs", "jobs"),
-    [
-        ([], 8),
-        ([(8, "out-of-memory")], 4),
-        ([(8, "out-of-memory"), (4, "out-of-memory")], 2),
-        ([(8, "out-of-memory"), (4, "interrupted")], 4),
-        ([(1, "out-of-memory")], 1),
-        ([(8, "running")], 8),
-        ([(16, "interrupted")], 8),  # somebody asked for fewer meanwhile
-    ],
-)
+@pytest.mark.parametrize(("runs", "jobs"), cases("build_runs.toml", "jobs"))
 def test_jobs_of_the_next_run(runs: list[tuple[int, Ending]], jobs: int) -> None:
     assert BuildState(runs=tuple(BuildRun(jobs=n, ending=e) for n, e in runs)).jobs(8) == jobs
-
-
-# Each of these texts is a sign of build-resource-limits or is not: tests/corpus/signatures/build.toml.
-# A step that failed for another reason must not be tried again with fewer jobs.
-OUT_OF_MEMORY = [
-    "nvcc error   : 'cicc' died due to signal 9 (Kill signal)",
-    "Killed",
-    "flash_fwd.cu(12): fatal error C1060: compiler is out of heap space",
-    "fatal error C1076: compiler limit : internal heap limit reached",
-]
-OTHERWISE = [
-    'kernel.cu(12): error: identifier "flash" is undefined',
-    "C:\\PROGRA~1\\VC\\bin\\HostX86\\x64\\cl.exe: fatal error C1060: compiler is out of heap space",
-    "LINK : fatal error LNK1181: cannot open input file 'flash_api.obj'",
-]
 
 
 def log_of(tmp_path: Path, said: str, code: int = 1, indent: str = "") -> Path:
@@ -89,20 +65,20 @@ def log_of(tmp_path: Path, said: str, code: int = 1, indent: str = "") -> Path:
 
 
 @pytest.mark.parametrize("indent", ["", "  "], ids=["plain", "by pip"])
-@pytest.mark.parametrize("said", OUT_OF_MEMORY)
+@pytest.mark.parametrize("said", cases("build_runs.toml", "out_of_memory"))
 def test_out_of_memory_is_recognised(tmp_path: Path, said: str, indent: str) -> None:
     code = 137 if said == "Killed" else 1
     assert attempt.is_out_of_memory(log_of(tmp_path, said, code, indent), 1)
 
 
-@pytest.mark.parametrize("said", OTHERWISE)
+@pytest.mark.parametrize("said", cases("build_runs.toml", "otherwise"))
 def test_any_other_failure_is_not_tried_again(tmp_path: Path, said: str) -> None:
     assert not attempt.is_out_of_memory(log_of(tmp_path, said), 1)
 
 
 def test_what_was_said_before_the_failure_counts_for_nothing(tmp_path: Path) -> None:
-    path = log_of(tmp_path, OTHERWISE[0])
-    path.write_text(OUT_OF_MEMORY[0] + "\n" + path.read_text())
+    path = log_of(tmp_path, "kernel.cu(12): error: identifier is undefined")
+    path.write_text(cases("build_runs.toml", "out_of_memory")[0] + "\n" + path.read_text())
     assert not attempt.is_out_of_memory(path, 1)
     assert attempt.is_out_of_memory(path, 137)  # the command itself was killed
 
@@ -188,27 +164,15 @@ def steps(count: int, of: int) -> list[str]:
     return [f"[{n}/{of}] nvcc -c x.cu" for n in range(1, count + 1)]
 
 
-@pytest.mark.parametrize(
-    ("lines", "before", "planned", "done", "total"),
-    [
-        ([], 0, None, 0, None),
-        ([], 0, 73, 0, 73),
-        (steps(5, 73), 0, 73, 5, 73),
-        (["  [1/3] nvcc -c x.cu", "  FAILED: [code=1] x.o", "  [2/3] y"], 0, None, 1, 3),  # by pip
-        (steps(5, 63), 10, 73, 15, 73),  # a resumed run counts what is left
-        (steps(5, 63), 10, None, 15, 73),
-        ([*steps(3, 3), *steps(2, 8)], 0, None, 5, 11),  # two extensions, a ninja each
-        ([*steps(3, 3), *steps(3, 3)], 0, None, 6, 6),
-        (["[2/9] x", "FAILED: [code=9] a.o ", "[3/9] y"], 0, None, 2, 9),
-        (["FAILED: a.o b.o", "          [1/2] indented", "[x/2]"], 0, None, -1, None),
-    ],
-)
-def test_steps_over_several_runs(
-    lines: list[str], before: int, planned: int | None, done: int, total: int | None
-) -> None:
-    counter = fed(*lines, before=before, planned=planned)
-    assert counter.total == total
-    assert counter.done == max(done, 0)
+def said_in(row: dict[str, Any]) -> list[str]:
+    """The lines of a row: as they stand, or of each ninja so many steps of so many."""
+    return row.get("lines") or [s for n, of in row.get("steps", ()) for s in steps(n, of)]
+
+
+@pytest.mark.parametrize("row", cases("build_runs.toml", "progress"))
+def test_steps_over_several_runs(row: dict[str, Any]) -> None:
+    counter = fed(*said_in(row), before=row.get("before", 0), planned=row.get("planned"))
+    assert (counter.done, counter.total) == (row["done"], row.get("total"))
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=5), st.integers(0, 50))
@@ -240,14 +204,7 @@ def test_finished_is_what_is_noted_and_there(tmp_path: Path) -> None:
     assert attempt.finished(tmp_path) == (tmp_path / "x/a.o",)
 
 
-@pytest.mark.parametrize(
-    ("lines", "jobs", "seconds", "left"),
-    [
-        ([], 4, 10, None),
-        (steps(4, 8), 4, 10, 10 * 2 / 6),  # four done, four half done
-        (steps(8, 8), 4, 10, 0),
-        (steps(1, 73), 16, 100, 100 * 64 / 9),
-    ],
-)
-def test_remaining_time(lines: list[str], jobs: int, seconds: float, left: float | None) -> None:
-    assert remaining(fed(*lines), jobs, seconds) == left
+@pytest.mark.parametrize("row", cases("build_runs.toml", "remaining"))
+def test_remaining_time(row: dict[str, Any]) -> None:
+    left = remaining(fed(*said_in(row)), row["jobs"], row["seconds"])
+    assert left == (pytest.approx(row["left"]) if "left" in row else None)

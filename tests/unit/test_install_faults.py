@@ -16,7 +16,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 import pytest
-from list_server import ListServer, Reply, list_server
+from list_server import ListServer, Reply
 from page_client import PageClient, question_of
 from public_lists import FAULTS, ONE_LIST, PORTAL, PURE, as_toml, serve_one
 from target_env import TargetEnvironment
@@ -270,19 +270,6 @@ def test_a_wheel_that_does_not_come(
     captured = capsys.readouterr()
     assert line in " ".join((captured.out + captured.err).split())
     assert scene.target.files() == before
-
-
-def test_a_server_that_nobody_vouches_for(
-    scene: Scene, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    table = (tmp_path / "lists.toml").read_text()
-    with list_server(tls=True) as safe:
-        safe.replies = scene.server.replies
-        (tmp_path / "lists.toml").write_text(table.replace(scene.server.address, safe.address))
-        assert scene.run("--yes") == 2
-    said = " ".join(capsys.readouterr().out.split())
-    assert "CERTIFICATE_VERIFY_FAILED" in said
-    assert safe.asked == []
 
 
 # --- through the page

@@ -189,20 +189,6 @@ def test_a_limit_holds_for_all_places_of_a_host(server: ListServer, tmp_path: Pa
     assert len(server.asked) == 1
 
 
-def test_no_network(
-    server: ListServer, wheels: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listed = releases(server, wheels)
-    whole = found(asked_of(tmp_path, listed))
-    for name in ("http_proxy", "HTTP_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:1")
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    kept = found(asked_of(tmp_path, listed))
-    assert kept.links == whole.links
-    assert "could not be read" in kept.notes[0]
-
-
 def test_an_owner_that_moved(server: ListServer, wheels: dict[str, Path], tmp_path: Path) -> None:
     server.releases("new/sage", [server.asset(wheels[A])])
     where = {"Location": f"{server.address}/repos/new/sage/releases?per_page=100"}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import machines
 import pytest
 from hosts import no_pip
-from trees import tree_hash
+from trees import tree_hash, write
 from wheel_files import make_wheel
 
-from tritonwin.build import recipe, runner
+from tritonwin.build import recipe
 from tritonwin.build.outcome import BuildOutcome, Progress, WheelProof
-from tritonwin.facts.records import Interpreter
+from tritonwin.build.source import BuildContext
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.problems.records import Action
 from tritonwin.remedies import build_wheel, distributions, planner
@@ -96,102 +96,84 @@ def test_a_refused_build_says_both_reasons(
         planner._install_or_build(asked("flash-attn"), replace(means, offline=True))
 
 
-@dataclass(frozen=True)
 class Scene:
-    """A target with an older flash-attn, and a build that ends with this wheel or none."""
+    """A target with an older flash-attn. The build itself, and pip's laying out, are stand-ins.
 
-    prefix: Path
-    store: Store
-    old: Path
-    change: BuildWheel
-    context: PlanContext
+    Attributes:
+        wheel: what the build ends with; None: it fails.
+        carried_out: the plans of the builds.
+        heard: what was told meanwhile.
+    """
 
-    def apply(self, target: Interpreter, scratch: Path, heard: list[Event] | None = None) -> str:
-        scratch.mkdir()
-        with Journal.begin(self.store, target=target.executable, title="t", plan={}) as journal:
+    def __init__(self, folder: Path, means: PlanContext) -> None:
+        self.wheel: Path | None = make_wheel(folder / "dist", WHEEL)
+        self.prefix = folder / "target"
+        self.store, self.means, self.scratch = Store(folder / "journals"), means, folder / "scratch"
+        self.site = self.prefix / "lib" / "site-packages"
+        self.old = self.site / "flash_attn-1.0.dist-info"
+        write(self.old, {"RECORD": "flash_attn-1.0.dist-info/RECORD,,\n"})
+        self.scratch.mkdir()
+        change = build_wheel.plan_build(means, distribution="flash-attn")
+        self.change = replace(change, removes=(str(self.old),))
+        self.carried_out: list[object] = []
+        self.heard: list[Event] = []
+
+    def make(self, plan: object, context: BuildContext) -> BuildOutcome:
+        self.carried_out.append(plan)
+        context.on_event("compiling")
+        context.on_event(Progress(done=3, total=73))
+        if self.wheel is None:
+            return BuildOutcome(log="build-1.log")
+        proof = WheelProof(steps=())
+        return BuildOutcome(log="build-1.log", wheel=str(self.wheel), proof=proof)
+
+    def stage(self, _: object, wheels: list[Any], root: Path, progress: object) -> None:
+        assert [w.location for w in wheels] == [str(self.wheel)]
+        write(root, {"lib/site-packages/flash_attn-2.8.3.dist-info/METADATA": "new"})
+
+    def apply(self) -> str:
+        assert self.means.facts.target is not None
+        python = str(self.prefix / "bin" / "python")
+        target = replace(self.means.facts.target, executable=python, prefix=str(self.prefix))
+        with Journal.begin(self.store, target=python, title="t", plan={}) as journal:
             context = ApplyContext(
                 journal=journal,
                 target=target,
-                scratch=scratch,
+                scratch=self.scratch,
                 pip=lambda: Pip(("pip",)),
-                builds=self.context.builds,
-                on_event=(heard if heard is not None else []).append,
+                builds=self.means.builds,
+                on_event=self.heard.append,
             )
             build_wheel.apply_build(self.change, context)
         return journal.header.id
 
 
-def scene(
-    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch, wheel: Path | None
-) -> tuple[Scene, Interpreter]:
-    """The build itself, and pip's laying out, are stand-ins; the journal is real."""
-    prefix = tmp_path / "target"
-    old = prefix / "lib" / "site-packages" / "flash_attn-1.0.dist-info"
-    old.mkdir(parents=True)
-    (old / "RECORD").write_text("flash_attn-1.0.dist-info/RECORD,,\n")
-    assert means.facts.target is not None
-    target = replace(
-        means.facts.target, executable=str(prefix / "bin" / "python"), prefix=str(prefix)
-    )
-    proof = WheelProof(steps=()) if wheel else None
-    ended = BuildOutcome(log="build-1.log", wheel=str(wheel) if wheel else None, proof=proof)
-
-    def stage(_: object, wheels: list[Any], root: Path, progress: object) -> None:
-        assert [w.location for w in wheels] == [str(wheel)]
-        made = root / "lib" / "site-packages" / "flash_attn-2.8.3.dist-info"
-        made.mkdir(parents=True)
-        (made / "METADATA").write_text("new")
-
-    monkeypatch.setattr("tritonwin.build.runner.make", lambda *_, **__: ended)
+@pytest.fixture
+def scene(tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    made = Scene(tmp_path, means)
+    monkeypatch.setattr("tritonwin.build.runner.make", made.make)
     monkeypatch.setattr(build_wheel, "find_pip", lambda *_: Pip(("pip",)))
-    monkeypatch.setattr(build_wheel.target_pip, "stage", stage)
-    change = build_wheel.plan_build(means, distribution="flash-attn")
-    change = replace(change, removes=(str(old),))
-    return Scene(prefix, Store(tmp_path / "journals"), old, change, means), target
-
-
-def test_what_was_built_is_installed_and_given_back(
-    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wheel = make_wheel(tmp_path / "dist", WHEEL)
-    made, target = scene(tmp_path, means, monkeypatch, wheel)
-    before = tree_hash(made.prefix)
-    journal = made.apply(target, tmp_path / "scratch")
-    assert not made.old.exists()
-    new = made.old.parent / "flash_attn-2.8.3.dist-info" / "METADATA"
-    assert new.read_text() == "new"
-    undo(made.store, journal)
-    assert tree_hash(made.prefix) == before
-
-
-def test_a_build_that_fails_changes_nothing(
-    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, target = scene(tmp_path, means, monkeypatch, None)
-    before = tree_hash(made.prefix)
-    with pytest.raises(CannotRemedyError) as caught:
-        made.apply(target, tmp_path / "scratch")
-    assert "tritonwin explain" in caught.value.help
-    assert tree_hash(made.prefix) == before
-
-
-def test_the_build_that_was_shown_is_made_and_tells_how_far_it_is(
-    tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is surveyed or planned a second time: the machine may be another by then."""
-    made, target = scene(tmp_path, means, monkeypatch, make_wheel(tmp_path / "dist", WHEEL))
-    shown = means.builds[made.change.plan][0]
+    monkeypatch.setattr(build_wheel.target_pip, "stage", made.stage)
+    # nothing is surveyed or planned a second time: the machine may be another by then
     monkeypatch.setattr("tritonwin.build.order.survey", lambda *_, **__: pytest.fail("again"))
-    ended, carried_out = runner.make, []
+    return made
 
-    def make(plan: Any, context: Any) -> Any:
-        carried_out.append(plan)
-        context.on_event("compiling")
-        context.on_event(Progress(done=3, total=73))
-        return ended(plan, context)
 
-    monkeypatch.setattr(runner, "make", make)
-    heard: list[Event] = []
-    made.apply(target, tmp_path / "scratch", heard)
-    assert carried_out == [shown]
-    assert heard == [StepEvent(text="compiling"), ProgressEvent(done=3, total=73)]
+def test_what_was_shown_is_built_installed_and_undone(scene: Scene) -> None:
+    before = tree_hash(scene.prefix)
+    journal = scene.apply()
+    assert not scene.old.exists()
+    assert (scene.site / "flash_attn-2.8.3.dist-info" / "METADATA").read_text() == "new"
+    assert scene.carried_out == [scene.means.builds[scene.change.plan][0]]
+    assert scene.heard == [StepEvent(text="compiling"), ProgressEvent(done=3, total=73)]
+    undo(scene.store, journal)
+    assert tree_hash(scene.prefix) == before
+
+
+def test_a_build_that_fails_changes_nothing(scene: Scene) -> None:
+    before = tree_hash(scene.prefix)
+    scene.wheel = None
+    with pytest.raises(CannotRemedyError) as caught:
+        scene.apply()
+    assert "tritonwin explain" in caught.value.help
+    assert tree_hash(scene.prefix) == before

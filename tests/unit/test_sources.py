@@ -72,11 +72,6 @@ def test_a_wheel_itself(folder: Path) -> None:
     assert (far.location, far.sha256) == (f"https://example.org/{A}", "1" * 64)
 
 
-def test_what_is_not_there(tmp_path: Path) -> None:
-    (note,) = find("flash-attn", Sources(lists=(str(tmp_path / "none"),))).notes
-    assert "there is no file" in note
-
-
 def test_find_in_all_places(folder: Path, tmp_path: Path) -> None:
     index = tmp_path / "simple"
     make_wheel(index / "flash-attn", A.replace("2.8.3", "2.8.2"))
