@@ -6,9 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tritonwin.facts.redaction.identity import Identity
 from tritonwin.support.pip import Pip
 from tritonwin.system.host import Environment, Host
 from tritonwin.system.registry import Registry, Value
+
+# whose PC it is, where reports are redacted
+JDOE = Identity(
+    users=("jdoe",),
+    homes=(r"C:\Users\jdoe",),
+    hosts=("gpu-rig", "NAS01"),
+    domains=("CORPNET",),
+    companies=("Contoso Ltd",),
+)
 
 
 @dataclass(frozen=True)
