@@ -25,6 +25,7 @@ from tritonwin.facts.dlls.loading import (
     read_extensions,
     read_runtime_dlls,
 )
+from tritonwin.facts.gpu import display_adapters, read_gpus
 from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.packages import read_shadows
 from tritonwin.facts.records import Cache, ExtensionFile, Interpreter, PthFile, Torch, Triton
@@ -43,11 +44,13 @@ from tritonwin.system.host import Host
 
 TABLE = toml.loads((CORPUS / "finders.toml").read_text("utf-8"))
 FINDERS: dict[str, Callable[[Interpreter | None, Host], Sequence[Any]]] = {
+    "cards": lambda _, host: [gpu for gpu, _ in display_adapters(host, host.home / "drm")],
     "compilers": find_compilers,
     "cuda": find_cuda_toolkits,
     "development": lambda target, host: [find_python_dev(target, host)],
     "distributions": lambda target, _: read_distributions(target),
     "extensions": lambda target, host: extensions(target, host),
+    "gpus": lambda _, host: [record for records in read_gpus(host) for record in records],
     "inductor_cache": lambda _, host: caches(host)[1:],
     "interpreters": lambda _, host: find_interpreters(host),
     "msvc": lambda _, host: find_msvc(host),
@@ -132,6 +135,7 @@ WRITTEN: dict[str, Callable[..., dict[str, str | bytes]]] = {
     "python": python,
     "venv": venv,
     "torch": torch,
+    "environments": lambda *places: {".conda/environments.txt": "\n".join(places)},
     "finder": lambda place: {"__editable___x_finder.py": f"MAPPING = {{'triton': {place!r}}}\n"},
     "fork": lambda: TABLE["fork"],
     "half hook": lambda: hook(whole=False),
@@ -151,7 +155,8 @@ def filled(tmp: Path, value: Any) -> Any:
         return tuple(filled(tmp, each) for each in value)
     if not isinstance(value, str):
         return value
-    return str(Path(value.format(tmp=tmp))) if value.startswith("{tmp}/") else value
+    before, place, inside = value.partition("{tmp}/")
+    return f"{before}{tmp / inside}" if place else value
 
 
 def laid_out(tmp: Path, scene: Mapping[str, Any]) -> tuple[Interpreter, Host]:

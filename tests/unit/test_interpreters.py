@@ -6,17 +6,14 @@ from pathlib import Path
 
 import pytest
 from environments import make_venv
-from hosts import MemoryRegistry, fake_host
+from hosts import fake_host
 from pe_files import pe_file
 from pe_version import versioned
-from trees import plant, write
+from trees import write
 
 from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.python_layout import describe, is_store_alias, read_pth, read_pyvenv
-from tritonwin.facts.records import Interpreter
 from tritonwin.system.host import Host
-
-PYTHON = r"HKLM\SOFTWARE\Python"
 
 
 def install(folder: Path, version: str = "3.12.9") -> Path:
@@ -33,22 +30,6 @@ def install(folder: Path, version: str = "3.12.9") -> Path:
     return folder / "python.exe"
 
 
-def venv(folder: Path, home: Path) -> Path:
-    write(
-        folder,
-        {
-            "pyvenv.cfg": f"home = {home}\nversion = 3.11.4\n",
-            "Scripts/python.exe": pe_file("KERNEL32.dll"),
-        },
-    )
-    return folder / "Scripts" / "python.exe"
-
-
-def only(found: tuple[Interpreter, ...]) -> Interpreter:
-    assert len(found) == 1, found
-    return found[0]
-
-
 def test_free_threaded_beside_the_ordinary_one(tmp_path: Path) -> None:
     python = install(tmp_path, "3.13.2")
     free = write(
@@ -61,11 +42,6 @@ def test_free_threaded_beside_the_ordinary_one(tmp_path: Path) -> None:
     host = fake_host(tmp_path)
     assert describe(python, "test", host).free_threaded is False
     assert describe(free / "python3.13t.exe", "test", host).free_threaded is True
-
-
-def test_without_a_version_resource_the_name_of_the_dll_counts(tmp_path: Path) -> None:
-    write(tmp_path, {"python.exe": pe_file(), "python310.dll": pe_file()})
-    assert describe(tmp_path / "python.exe", "test", fake_host(tmp_path)).version == "3.10"
 
 
 @pytest.mark.parametrize(
@@ -82,38 +58,6 @@ def test_pth(tmp_path: Path, text: str, entries: tuple[str, ...], site: bool) ->
     assert (found.entries, found.import_site) == (entries, site)
 
 
-def test_every_place(tmp_path: Path) -> None:
-    base = install(tmp_path / "Programs/Python312")
-    places = {
-        ".pyenv/pyenv-win/versions/3.11.9": "pyenv",
-        "AppData/Roaming/uv/python/cpython-3.13.2-windows-x86_64-none": "uv",
-        "miniconda3": "conda",
-        "miniconda3/envs/work": "conda",
-        "elsewhere/env": "conda",
-    }
-    for place in places:
-        install(tmp_path / place)
-    venv(tmp_path / "AppData/Local/pypoetry/Cache/virtualenvs/a-1", base.parent)
-    venv(tmp_path / "activated", base.parent)
-    listed = f"{tmp_path / 'elsewhere/env'}\n{tmp_path / 'gone'}\n"
-    write(tmp_path, {".conda/environments.txt": listed})
-    env = {
-        "LOCALAPPDATA": str(tmp_path / "AppData/Local"),
-        "APPDATA": str(tmp_path / "AppData/Roaming"),
-        "VIRTUAL_ENV": str(tmp_path / "activated"),
-    }
-    cwd = plant(tmp_path / "a/b/work", "x")
-    found = find_interpreters(Host(**{**vars(fake_host(tmp_path, env)), "cwd": cwd}))
-    sources = {
-        Path(i.prefix or "").relative_to(tmp_path).as_posix(): i.source.split()[0] for i in found
-    }
-    assert sources == {
-        **places,
-        "AppData/Local/pypoetry/Cache/virtualenvs/a-1": "poetry",
-        "activated": "variable",
-    }
-
-
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
@@ -125,30 +69,6 @@ def test_every_place(tmp_path: Path) -> None:
 )
 def test_is_store_alias(path: str, expected: bool) -> None:
     assert is_store_alias(path) is expected
-
-
-def test_registry(tmp_path: Path) -> None:
-    old, new = install(tmp_path / "py310", "3.10.11"), install(tmp_path / "py312")
-    other = install(tmp_path / "conda")
-    registry = MemoryRegistry(
-        {
-            rf"{PYTHON}\PythonCore\3.10": {"SysVersion": "3.10"},
-            rf"{PYTHON}\PythonCore\3.10\InstallPath": {"": f"{old.parent}"},
-            r"HKCU\SOFTWARE\Python\PythonCore\3.12": {"Version": "3.12.9"},
-            r"HKCU\SOFTWARE\Python\PythonCore\3.12\InstallPath": {"ExecutablePath": str(new)},
-            rf"{PYTHON}\ContinuumAnalytics\Anaconda311\InstallPath": {"ExecutablePath": str(other)},
-            rf"{PYTHON}\PythonCore\3.9\InstallPath": {"ExecutablePath": str(tmp_path / "gone.exe")},
-            rf"{PYTHON}\PyLauncher\InstallPath": {"": "C:\\Windows"},
-            rf"{PYTHON}\PythonCore\broken": {},
-        }
-    )
-    (tmp_path / "empty").mkdir()
-    host = Host(**{**vars(fake_host(tmp_path, {}, registry)), "cwd": tmp_path / "empty"})
-    found = {i.executable: i for i in find_interpreters(host)}
-    assert set(found) == {str(old), str(new), str(other)}
-    assert found[str(new)].source == r"registry HKCU\SOFTWARE\Python\PythonCore\3.12"
-    assert found[str(old)].source == rf"registry {PYTHON}\PythonCore\3.10"
-    assert found[str(old)].kind == "system"
 
 
 @pytest.mark.parametrize(
@@ -185,7 +105,7 @@ def test_pythons_of_other_systems(tmp_path: Path) -> None:
     for name in ("python", "python3"):
         (folder / "bin" / name).symlink_to("python3.12")
     env = {"PYENV_ROOT": str(tmp_path / "pyenv"), "PATH": str(tmp_path / "shims")}
-    found = only(find_interpreters(fake_host(tmp_path, env, windows=False)))
+    (found,) = find_interpreters(fake_host(tmp_path, env, windows=False))
     assert (found.kind, found.version) == ("pyenv", "3.12")
     assert found.packages == {"torch": "2.9.1"}
 

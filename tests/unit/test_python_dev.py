@@ -84,15 +84,6 @@ def test_import_library_of_any_bytes_never_raises(
     assert found is None or found.dll
 
 
-def test_headers_are_followed_from_python_h(tmp_path: Path) -> None:
-    found = headers(tmp_path)
-    assert (found.headers_version, found.headers_missing, found.headers_damaged) == (
-        "3.12.9",
-        (),
-        (),
-    )
-
-
 @pytest.mark.parametrize("name", [n for n in HEADERS if n != "Python.h"])
 def test_a_header_that_is_not_there_is_missing(tmp_path: Path, name: str) -> None:
     write(tmp_path, HEADERS)
@@ -123,26 +114,8 @@ def test_a_folder_in_place_of_a_header_is_damaged(tmp_path: Path) -> None:
     assert found.headers_damaged == ("Python.h",)
 
 
-def test_headers_that_include_each_other_come_to_an_end(tmp_path: Path) -> None:
-    loop = {"object.h": '#include "pystats.h"\n', "pystats.h": '#include "object.h"\n'}
-    assert not headers(tmp_path, loop).headers_missing
-
-
 def test_non_utf8_comments_do_no_harm(tmp_path: Path) -> None:
     assert not headers(tmp_path, {"pystats.h": b"/* L\xf6wis */ int x;"}).headers_damaged
-
-
-@pytest.mark.parametrize(
-    ("pyconfig", "expected"),
-    [
-        ("#define Py_GIL_DISABLED 1\n", True),
-        ("/* #undef Py_GIL_DISABLED */\n", False),
-        ("#define WITH_THREAD 1\n", False),
-        ("#ifndef Py_GIL_DISABLED\n/* #define Py_GIL_DISABLED 1 */\n#endif\n", None),
-    ],
-)
-def test_free_threading(tmp_path: Path, pyconfig: str, expected: bool | None) -> None:
-    assert headers(tmp_path, {"pyconfig.h": pyconfig}).headers_free_threaded is expected
 
 
 @pytest.mark.skipif(
@@ -153,8 +126,3 @@ def test_real_headers_of_the_running_python_are_whole() -> None:
     found = read_headers(Path(sysconfig.get_path("include")))
     assert (found.headers_missing, found.headers_damaged) == ((), ())
     assert (found.headers_version or "").startswith(sysconfig.get_python_version())
-
-
-def test_an_include_that_leaves_the_folder_is_not_followed(tmp_path: Path) -> None:
-    outside = {"pystats.h": '#include "../../outside.h"\n#include "/outside.h"\n'}
-    assert not headers(tmp_path / "Include", outside).headers_missing

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -39,16 +40,23 @@ CONTENTS = {
 OTHER = b"def main():\n    return 3\n"
 
 
-def start(file: Path, home: Path | str) -> subprocess.CompletedProcess[str]:
-    variables = {"TRITONWIN_HOME": str(home), "USERPROFILE": str(file.parent), "PYTHONUTF8": "1"}
+def python(
+    *words: str, home: Path | str, before: Sequence[str] = (), **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """A run of Python; `before` are the words of a program that starts it."""
+    told = {"TRITONWIN_HOME": str(home), "PYTHONUTF8": "1", **variables}
     return subprocess.run(
-        [sys.executable, str(file)],
+        [*before, sys.executable, *words],
         capture_output=True,
         encoding="utf-8",
         check=False,
         timeout=60,
-        env={**os.environ, **variables},
+        env={**os.environ, **told},
     )
+
+
+def start(file: Path, home: Path | str) -> subprocess.CompletedProcess[str]:
+    return python(str(file), home=home, USERPROFILE=str(file.parent))
 
 
 def ran_from(done: subprocess.CompletedProcess[str]) -> Path:
@@ -107,7 +115,7 @@ def test_the_batch_file_ends_before_the_zip_begins(tmp_path: Path) -> None:
 def test_it_is_laid_out_once(tmp_path: Path, file: Path) -> None:
     home = tmp_path / "home of mine"
     assert ran_from(start(file, home)) == folder(home)
-    assert [p.name for p in (home / "app").iterdir()] == [folder(home).name]
+    assert names(home / "app") == {folder(home).name}
     (folder(home) / "tritonwin/__main__.py").write_bytes(MAIN + b"main = lambda: 8\n")
     assert start(file, home).returncode == 8  # what is there is used
 
@@ -120,15 +128,17 @@ def test_many_at_once_lay_it_out_once(tmp_path: Path, file: Path) -> None:
     assert len(list((home / "app").iterdir())) == 1
 
 
-def test_what_a_killed_start_left_is_deleted_later(tmp_path: Path, file: Path) -> None:
-    app = folder(tmp_path / "home").parent
-    for name, age in ((".new-old", 7200), (".new-now", 0)):
-        (app / name / "app").mkdir(parents=True)
-        os.utime(app / name, (time.time() - age,) * 2)
-    for made in (app.parent, app):
-        made.chmod(0o700)
-    ran_from(start(file, app.parent))
-    assert {p.name for p in app.iterdir()} == {".new-now", folder(app.parent).name}
+def test_what_a_killed_start_or_deletion_left_is_deleted_later(tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "home"
+    app = an_older(file, home, days=40).parent
+    (folder(home).parent / ".new-now").mkdir()
+    for copy in names(app) - {".new-now"}:
+        (app / copy).rename(app / f".old-{copy}")
+    (app / ".new-old" / "app").mkdir(parents=True)
+    for name in names(app) - {".new-now"}:
+        os.utime(app / name, (time.time() - 7200,) * 2)
+    ran_from(start(file, home))
+    assert names(app) == {".new-now", folder(home).name}
 
 
 def test_where_nothing_can_be_written_it_runs_from_memory(file: Path) -> None:
@@ -176,25 +186,13 @@ def test_a_start_a_day_is_noted(tmp_path: Path, file: Path) -> None:
         assert ((folder(home) / "USED").stat().st_mtime > time.time() - 60) == noted
 
 
-def test_a_deletion_that_was_cut_off_is_finished_later(tmp_path: Path, file: Path) -> None:
-    home = tmp_path / "home"
-    older = an_older(file, home, days=40)
-    left = older.rename(older.with_name(f".old-{older.name}"))
-    os.utime(left, (time.time() - 7200,) * 2)
-    ran_from(start(file, home))
-    assert names(left.parent) == {folder(home).name}
-
-
 @pytest.mark.skipif(os.name == "nt", reason="a limit of POSIX stands in for the full disk")
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     big, home = tmp_path / "big.pyz", tmp_path / "home"
     build_pyz.write({**CONTENTS, "tritonwin/big.bin": bytes(2_000_000)}, big)
     limited = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (10**6,) * 2); import runpy; \
 runpy.run_path({str(big)!r}, run_name='__main__')"
-    done = subprocess.run(
-        [sys.executable, "-c", limited], capture_output=True, encoding="utf-8", check=False,
-        timeout=60, env={**os.environ, "TRITONWIN_HOME": str(home)},
-    )  # fmt: skip
+    done = python("-c", limited, home=home)
     assert ran_from(done) == big / "app"
     assert list((home / "app").iterdir()) == []
 
@@ -271,11 +269,8 @@ def test_the_hash_beside_the_file_is_that_of_the_file(tmp_path: Path, file: Path
 def test_a_current_folder_that_is_gone(tmp_path: Path, file: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    words = ["/bin/sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", sys.executable, str(file)]
-    done = subprocess.run(
-        words, cwd=gone, capture_output=True, encoding="utf-8", check=False, timeout=60,
-        env={**os.environ, "TRITONWIN_HOME": "here"},
-    )  # fmt: skip
+    leave = ["/bin/sh", "-c", f'cd "{gone}" && rmdir "$PWD" && exec "$@"', "sh"]
+    done = python(str(file), home="here", before=leave)
     assert ran_from(done) == file / "app"
 
 
@@ -357,7 +352,7 @@ def test_everything_of_the_package_is_in_it() -> None:
     }
 
 
-def test_nothing_asks_for_what_is_left_out() -> None:
+def test_nothing_asks_for_what_is_left_out(tmp_path: Path) -> None:
     """Of what rich depends on, the file holds nothing: see tools/pyz/requirements.txt."""
     program = """
 import importlib, pkgutil, sys
@@ -371,10 +366,7 @@ for package in (tritonwin.cli, tritonwin.output):
 from tritonwin.cli.app import run
 sys.exit(max(run(["matrix"]), run(["demo"])))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False,
-        timeout=60, env={**os.environ, "FORCE_COLOR": "1", "PYTHONUTF8": "1"},
-    )  # fmt: skip
+    done = python("-c", program, home=tmp_path, FORCE_COLOR="1")
     assert done.returncode in {0, 1}, done.stderr
     assert "\x1b[" in done.stdout
 
@@ -392,7 +384,5 @@ def test_the_package_finds_its_own_modules_in_memory(tmp_path: Path) -> None:
         "from tritonwin.problems.checks import CHECKS;"
         "sys.exit(not (RULES and CHECKS))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=build_pyz.PYZ, capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    done = python("-c", code, home=tmp_path, PYTHONPATH=str(build_pyz.PYZ))
+    assert done.returncode == 0, done.stderr
