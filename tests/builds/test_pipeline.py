@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import interrupting
 import pytest
 from stub_compiler import FAILURES
-from world import PIP, World
+from trees import write
+from world import HERE, PIP, World
 
 from tritonwin.build import attempt, runner
 from tritonwin.build import wheel as wheels
@@ -73,16 +73,6 @@ def test_a_wheel_that_is_proven_and_described(world: World, target: Path) -> Non
     assert after == before  # nothing reached the target
 
 
-@pytest.mark.full
-def test_two_builds_make_the_same_wheel(world: World, tmp_path: Path) -> None:
-    first = build(world).wheel
-    assert first
-    kept = interrupting.content(Path(first))
-    second = build(world).wheel
-    assert second
-    assert interrupting.content(Path(second)) == kept
-
-
 @pytest.mark.parametrize(
     "failure",
     ["cicc", "killed", *(pytest.param(f, marks=pytest.mark.full) for f in ("ptxas", "cc1plus"))],
@@ -129,31 +119,19 @@ def test_hours_of_work_are_not_thrown_away(world: World) -> None:
     assert len(world.compiled()) > 1
 
 
-def zeros(plan: BuildPlan, path: Path) -> None:
-    path.write_bytes(bytes(path.stat().st_size))
-
-
-def empty(plan: BuildPlan, path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def missing(plan: BuildPlan, path: Path) -> None:
-    path.unlink()
-
-
 @pytest.mark.parametrize(
-    "damage", [zeros, *(pytest.param(d, marks=pytest.mark.full) for d in (empty, missing))]
+    "left", [bytes(64), *(pytest.param(d, marks=pytest.mark.full) for d in (b"", None))]
 )
-def test_an_object_that_the_disk_lost_is_made_again(
-    world: World, damage: Callable[[BuildPlan, Path], None]
-) -> None:
+def test_an_object_that_the_disk_lost_is_made_again(world: World, left: bytes | None) -> None:
     plan = world.plan()
     world.fail = {"kernel_05.cu": ("syntax", 1)}
     assert build(world, plan).wheel is None
     path = next(p for p in attempt.finished(plan.layout.source) if p.name == "kernel_00.o")
     times = path.stat()
-    damage(plan, path)
-    if path.exists():
+    if left is None:
+        path.unlink()
+    else:
+        path.write_bytes(left)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # as a lost block leaves it
     assert build(world, plan, resume=True).wheel
     assert world.compiled() == {**dict.fromkeys(SOURCES, 1), "kernel_00.cu": 2}
@@ -163,13 +141,8 @@ def test_of_a_changed_source_the_changed_files_alone_are_compiled(
     world: World, tmp_path: Path
 ) -> None:
     place = tmp_path / "mine"
-    (place / "csrc").mkdir(parents=True)
-    place.joinpath("setup.py").write_bytes(
-        Path(__file__).with_name("project").joinpath("setup.py").read_bytes()
-    )
-    for name in SOURCES:
-        body = "PYBIND11_MODULE" if name.endswith(".cpp") else "kernel"
-        (place / "csrc" / name).write_text(f"// {body}\n")
+    write(place, {"setup.py": (HERE / "project/setup.py").read_bytes()})
+    write(place / "csrc", dict.fromkeys(SOURCES, "// PYBIND11_MODULE\n"))
     plan = world.plan(source=BuildSource(kind="folder", location=str(place)))
     world.fail = {"kernel_05.cu": ("syntax", 1)}
     world.extra = {}

@@ -6,15 +6,16 @@ import tempfile
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from machines import linux, windows
+from machines import windows
 
 from tritonwin.build.command import command, script
 from tritonwin.build.order import Order
-from tritonwin.build.plan import BuildPlan
+from tritonwin.build.plan import BuildPlan, Obstacle
 from tritonwin.build.planner import plan
 from tritonwin.system.host import Host
 from tritonwin.system.shells import ScriptError
@@ -69,29 +70,21 @@ def test_percent_signs_are_doubled_in_a_batch(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"environment": {"A": 'a" & del b'}}, {"command": ('say "x"',)}]
+    ("change", "why"),
+    [
+        ({"environment": {"A": 'a" & del b'}}, "cannot be written into a batch"),
+        ({"command": ('say "x"',)}, "cannot be written into a batch"),
+        ({"command": ("a",) * 3000}, "8,191"),
+        ({"windows": False}, "does not run"),
+        ({"refusals": (Obstacle(problem="", message="m", help="h"),)}, "refused"),
+    ],
 )
-def test_what_a_batch_cannot_say_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
-    made = replace(on_windows(tmp_path), **change)  # type: ignore[arg-type]
-    with pytest.raises(ScriptError, match="cannot be written into a batch"):
-        script(made, HOST)
-
-
-def test_a_line_that_cmd_would_not_read_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ScriptError, match="8,191"):
-        script(replace(on_windows(tmp_path), command=("a",) * 3000), HOST)
-
-
-def test_a_refused_plan_has_no_script(tmp_path: Path) -> None:
-    made = plan(Order(recipe="flash-attn"), windows(tmp_path, msvc=()))
-    with pytest.raises(ScriptError) as caught:
-        script(made, HOST)
+def test_what_a_batch_cannot_say_is_refused(
+    tmp_path: Path, change: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(ScriptError, match=why) as caught:
+        script(replace(on_windows(tmp_path), **change), HOST)
     assert caught.value.help
-
-
-def test_a_batch_is_for_windows(tmp_path: Path) -> None:
-    with pytest.raises(ScriptError, match="does not run"):
-        script(plan(Order(recipe="flash-attn"), linux(tmp_path)), HOST)
 
 
 words = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), max_size=20)
