@@ -137,7 +137,9 @@ def hold(problem: Problem, facts: Facts, values: Mapping[str, str] = {}) -> None
     asked = (problem.question.text, problem.question.command) if problem.question else ()
     for text in (problem.cause, problem.remedy.summary, *shown, *asked):
         assert not FILLER.search(text), text
+    assert problem.cause.endswith(".") or not facts.windows
     assert problem.remedy.summary.endswith(".")
+    assert problem.remedy.automatic == bool(problem.actions)
     assert not re.match(r"(?:Otherwise|Or)\b", problem.remedy.summary), problem.id
     if not facts.windows:
         texts = (problem.cause, problem.remedy.summary, *problem.remedy.commands, *asked)

@@ -214,16 +214,6 @@ def test_without_values_nothing_half_done_is_proposed() -> None:
 
 
 @each_entry
-def test_every_entry_renders_without_values(entry: Entry) -> None:
-    problem = advise(Finding(id=entry.id, evidence=()), UNKNOWN)
-    shown = [problem.cause, problem.remedy.summary, *problem.remedy.commands]
-    assert not any(re.search(r"[{}]|\[[ ,:;]", text) for text in shown)
-    assert problem.cause.endswith(".")
-    assert problem.remedy.summary.endswith(".")
-    assert problem.remedy.automatic == bool(problem.actions)
-
-
-@each_entry
 def test_what_is_merely_possible_takes_nothing_away(entry: Entry) -> None:
     values = {name: f"<{name}>" for name in PLACEHOLDERS if name != "python"}
     found = Finding(id=entry.id, evidence=(), certainty="possible", values=values)

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import cases
 from hosts import fake_host
-from trees import plant, write
+from trees import plant
 
 from tritonwin.cli.app import run
 from tritonwin.facts.collect import collect
@@ -33,7 +35,10 @@ def choose(
 ) -> TargetChoice:
     cwd = tmp_path / "deep" / "work"
     cwd.mkdir(parents=True, exist_ok=True)
-    full = {name: str(tmp_path / value) for name, value in (env or {}).items()}
+    full = {
+        name: ";".join(str(tmp_path / place) for place in value.split(";"))
+        for name, value in (env or {}).items()
+    }
     host = Host(**{**vars(fake_host(tmp_path, full)), "cwd": cwd})
     return find_target(
         host,
@@ -77,36 +82,21 @@ def test_each_place_in_turn(tmp_path: Path) -> None:
     assert chosen(tmp_path, env, app="app", named=named) == (named, "python")
 
 
-def test_projects_below_and_beside_the_current_folder_do_not_count(tmp_path: Path) -> None:
-    own = python(tmp_path, "own")
-    for folder in ("deep/work/project/.venv", "deep/work/project/python_embeded", "deep/.venv"):
+@pytest.mark.parametrize("row", cases("targets.toml", "target"), ids=lambda row: row["about"])
+def test_the_target_is(tmp_path: Path, row: Mapping[str, Any]) -> None:
+    for folder in row.get("pythons", ()):
         python(tmp_path, folder)
-    assert chosen(tmp_path) == (own, "running")
-    below = choose(tmp_path, app="deep/work")
-    assert below.chosen_by == "app"
-    here, beside = python(tmp_path, "deep/work/venv"), "the current folder"
-    assert (choose(tmp_path).executable, choose(tmp_path).source) == (here, f"in {beside}")
-    portable = python(tmp_path, "deep/python_embeded")
-    assert (choose(tmp_path).executable, choose(tmp_path).source) == (portable, f"beside {beside}")
-
-
-def test_a_variable_that_names_no_environment_is_passed_over(tmp_path: Path) -> None:
-    own = python(tmp_path, "own")
-    assert choose(tmp_path, {"VIRTUAL_ENV": "gone"}).executable == own
-
-
-def test_the_python_that_the_batch_file_found_comes_before_others(tmp_path: Path) -> None:
-    own, _ = python(tmp_path, "own"), python(tmp_path, "deep/work/venv")
-    found = choose(tmp_path, {"TRITONWIN_BAT": "app/tritonwin.bat", "VIRTUAL_ENV": "other"})
-    assert (found.executable, found.chosen_by, found.planted) == (own, "running", False)
-
-
-def test_a_folder_may_be_named(tmp_path: Path) -> None:
-    inside = python(tmp_path, "venv/Scripts")
-    assert choose(tmp_path, named=str(tmp_path / "venv")).executable == inside
-    plant(tmp_path, "empty/x")
-    with pytest.raises(TargetError, match="is a folder without a Python in it"):
-        choose(tmp_path, named=str(tmp_path / "empty"))
+    named = str(tmp_path / row["named"]) if "named" in row else None
+    if "refused" in row:
+        with pytest.raises(TargetError, match=row["refused"]) as error:
+            choose(tmp_path, named=named, app=row.get("app"))
+        assert row.get("help", "") in error.value.help
+        return
+    found = choose(tmp_path, row.get("env"), named=named, app=row.get("app"))
+    if "finds" in row:
+        assert found.executable == str(tmp_path / row["finds"] / "python.exe")
+    told = {"by": found.chosen_by, "source": found.source, "planted": found.planted}
+    assert {name: row.get(name, value) for name, value in told.items()} == told
 
 
 def test_a_bare_name_means_path_and_never_the_current_folder(
@@ -125,15 +115,6 @@ def test_a_relative_path_is_one_from_here(tmp_path: Path, monkeypatch: pytest.Mo
     here = python(tmp_path, "some")
     monkeypatch.chdir(tmp_path)
     assert choose(tmp_path, named="some/python.exe").executable == here
-
-
-@pytest.mark.parametrize(
-    ("app", "message"), [("gone", "is not a folder"), ("deep", "no Python in or beside")]
-)
-def test_an_application_without_a_python(tmp_path: Path, app: str, message: str) -> None:
-    with pytest.raises(TargetError, match=message) as error:
-        choose(tmp_path, app=app)
-    assert "--app" in error.value.help
 
 
 @pytest.mark.parametrize(
@@ -163,17 +144,9 @@ def test_an_ordinary_environment_is_no_tool_environment(tmp_path: Path) -> None:
     assert not is_tool_environment(tmp_path / "project" / ".venv")
 
 
-def test_store_aliases_are_passed_over(tmp_path: Path) -> None:
-    alias, real = "Microsoft/WindowsApps", python(tmp_path, "real")
-    python(tmp_path, alias)
-    path = f"{alias};{tmp_path / 'real'}"
-    assert choose(tmp_path, {"PATH": path}).executable == real
-
-
 def test_nothing_at_all(tmp_path: Path) -> None:
-    host = fake_host(write(tmp_path, {}), windows=True)
     with pytest.raises(TargetError, match="no Python to examine was found"):
-        find_target(host, own_executable="", own_prefix=str(tmp_path))
+        find_target(fake_host(tmp_path), own_executable="", own_prefix=str(tmp_path))
 
 
 def planted_python(folder: Path) -> tuple[Path, Path]:
