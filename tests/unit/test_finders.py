@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cases import CORPUS
 from hosts import MemoryRegistry, fake_host
-from installed import install, rooted, target
+from installed import install, rooted
 from pe_files import import_library, pe_file
 from pe_version import versioned
 from trees import plant, write
@@ -20,7 +20,6 @@ from trees import plant, write
 from tritonwin.facts.caches import read_caches
 from tritonwin.facts.distributions import read_distributions
 from tritonwin.facts.dlls.loading import (
-    DllSearch,
     dll_search,
     read_extensions,
     read_runtime_dlls,
@@ -29,7 +28,7 @@ from tritonwin.facts.gpu import display_adapters, read_gpus
 from tritonwin.facts.interpreters import find_interpreters
 from tritonwin.facts.packages import read_shadows
 from tritonwin.facts.records import Cache, ExtensionFile, Interpreter, PthFile, Torch, Triton
-from tritonwin.facts.system import read_system
+from tritonwin.facts.system import read_system, read_variables
 from tritonwin.facts.toolchain.compilers import find_compilers
 from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
 from tritonwin.facts.toolchain.msvc import find_msvc, find_windows_sdks
@@ -51,7 +50,7 @@ FINDERS: dict[str, Callable[[Interpreter | None, Host], Sequence[Any]]] = {
     "distributions": lambda target, _: read_distributions(target),
     "extensions": lambda target, host: extensions(target, host),
     "gpus": lambda _, host: [record for records in read_gpus(host) for record in records],
-    "inductor_cache": lambda _, host: caches(host)[1:],
+    "inductor_cache": lambda target, host: caches(target, host)[1:],
     "interpreters": lambda _, host: find_interpreters(host),
     "msvc": lambda _, host: find_msvc(host),
     "rocm": find_rocm,
@@ -61,7 +60,8 @@ FINDERS: dict[str, Callable[[Interpreter | None, Host], Sequence[Any]]] = {
     "system": lambda _, host: [read_system(host)],
     "torch": lambda target, _: the_torch(target),
     "triton": lambda target, _: the_triton(target),
-    "triton_cache": lambda _, host: caches(host)[:1],
+    "triton_cache": lambda target, host: caches(target, host)[:1],
+    "variables": lambda _, host: read_variables(host),
 }
 PLACES = {
     "ProgramFiles": "{tmp}/pf", "ProgramFiles(x86)": "{tmp}/pf86", "SystemDrive": "{tmp}/c",
@@ -69,9 +69,9 @@ PLACES = {
 }  # fmt: skip
 
 
-def caches(host: Host) -> Sequence[Cache]:
+def caches(target: Interpreter | None, host: Host) -> Sequence[Cache]:
     """Those of Triton and of inductor."""
-    return read_caches(target(), host, DllSearch(None))
+    return read_caches(target, host, dll_search(target, None, host))
 
 
 def the_torch(target: Interpreter | None) -> list[Torch]:
@@ -148,9 +148,10 @@ WRITTEN: dict[str, Callable[..., dict[str, str | bytes]]] = {
 
 
 def filled(tmp: Path, value: Any) -> Any:
-    """The value with its folders: `{tmp}/a` as this system writes it."""
+    """The value with its folders, `{tmp}/a` as this system writes it, and None for `none`."""
     if isinstance(value, Mapping):
-        return {name: filled(tmp, each) for name, each in value.items()}
+        told = {name: filled(tmp, each) for name, each in value.items() if name != "none"}
+        return told | dict.fromkeys(value.get("none", ()))
     if isinstance(value, list):
         return tuple(filled(tmp, each) for each in value)
     if not isinstance(value, str):
@@ -190,7 +191,6 @@ def laid_out(tmp: Path, scene: Mapping[str, Any]) -> tuple[Interpreter, Host]:
     cwd.mkdir(parents=True, exist_ok=True)
     host = replace(host, registry=MemoryRegistry(registry), cwd=cwd, app=app)
     fields = filled(tmp, scene.get("target", {}))
-    fields |= dict.fromkeys(fields.pop("none", ()))
     if "pth" in fields:
         fields["pth"] = PthFile(**fields["pth"])
     return rooted(tmp, **fields), host
@@ -206,8 +206,7 @@ def test_what_is_found(tmp_path: Path, finder: str, scene: Mapping[str, Any]) ->
     wanted = scene.get("finds", [])
     assert len(found) == len(wanted), found
     for record, row in zip(found, wanted, strict=True):
-        expected = {**filled(tmp_path, row), **dict.fromkeys(row.get("none", ()))}
-        expected.pop("none", None)
+        expected = filled(tmp_path, row)
         assert fields_of(record, expected) == expected
     assert sum(getattr(record, "chosen", False) for record in found) <= 1
 
@@ -216,10 +215,16 @@ def fields_of(record: Any, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Those fields of a record, and of the records in it."""
     read = record.get if isinstance(record, dict) else partial(getattr, record)
     found = {name: read(name) for name in wanted}
-    return {
-        name: fields_of(value, wanted[name]) if isinstance(wanted[name], Mapping) else value
-        for name, value in found.items()
-    }
+    return {name: like(wanted[name], value) for name, value in found.items()}
+
+
+def like(wanted: Any, found: Any) -> Any:
+    """The parts of a value that are wanted of it."""
+    if isinstance(wanted, Mapping):
+        return fields_of(found, wanted)
+    if isinstance(wanted, tuple) and len(wanted) == len(found):
+        return tuple(like(one, other) for one, other in zip(wanted, found, strict=True))
+    return found
 
 
 @pytest.mark.parametrize("finder", ["compilers", "cuda", "rocm"])

@@ -1,17 +1,15 @@
+"""PE files as they are read; what is damaged: target `pe` of tests/fuzz."""
+
 from __future__ import annotations
 
 import os
-import random
-import time
 from pathlib import Path
 
 import pytest
 from pe_files import pe_file
 from pe_version import versioned
-from trees import write
 
 from tritonwin.facts.dlls.pe import Import, PeImage, is_api_set, read_pe
-from tritonwin.facts.dlls.tree import Walk
 
 
 def image_of(path: Path, content: bytes, **wanted: bool) -> PeImage:
@@ -101,61 +99,3 @@ def test_more_functions_than_pefile_reads_by_default(tmp_path: Path) -> None:
     found = image_of(tmp_path / "a.dll", content, functions=True)
     assert found.functions[1].functions == tuple(names)
     assert {n for n in found.exports if isinstance(n, str)} == set(names)
-
-
-SEED = versioned(
-    pe_file(
-        "python312.dll",
-        functions={"msvcp140.dll": ["??0_Lockit@std@@QEAA@H@Z", 3]},
-        delayed={"ole32.dll": ["CoInitialize"]},
-        exports=["PyInit_a", "b"],
-    ),
-    "14.40.33807.0",
-)
-
-
-def mutated(rng: random.Random) -> bytes:
-    """The seed with bytes changed, mostly in headers and tables, or cut short, or repeated."""
-    data = bytearray(SEED)
-    for _ in range(rng.choice((1, 1, 2, 4, 16))):
-        at = rng.randrange(len(data) or 1)
-        at = at if rng.random() < 0.3 else rng.randrange(64, 1000) % (len(data) or 1)
-        kind = rng.randrange(4)
-        if kind == 0:
-            data[at : at + 1] = rng.randbytes(1)
-        elif kind == 1:
-            value = rng.choice(
-                (0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, len(data), 0x1000, 0xFFFF)
-            )
-            data[at : at + 4] = value.to_bytes(4, "little")
-        elif kind == 2:
-            data[at : at + rng.randrange(1, 64)] = rng.randbytes(rng.randrange(1, 64))
-        else:
-            del data[rng.randrange(min(64, len(data)), len(data) + 1) :]
-            data += bytes(rng.randrange(64))
-    return bytes(data)
-
-
-def walk_mutations(folder: Path, count: int, seed: int) -> float:
-    """The longest walk of one mutated file, in seconds of the processor; what is raised ends it."""
-    rng = random.Random(seed)
-    longest = 0.0
-    path = folder / "mutated.pyd"
-    for _ in range(count):
-        path.write_bytes(mutated(rng))
-        start = time.process_time()
-        walk = Walk((), None)
-        if walk.tree(path).modules:
-            longest = max(longest, time.process_time() - start)
-    return longest
-
-
-def test_mutated_files_neither_crash_nor_hang(tmp_path: Path) -> None:
-    write(tmp_path, {"msvcp140.dll": SEED})
-    assert walk_mutations(tmp_path, 60, seed=1) < 5
-
-
-@pytest.mark.full
-def test_a_hundred_thousand_mutated_files(tmp_path: Path) -> None:
-    write(tmp_path, {"msvcp140.dll": SEED})
-    assert walk_mutations(tmp_path, 100_000, seed=int(os.environ.get("FUZZ_SEED", "2"))) < 5

@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import get_args
 
 import pytest
 from cases import cases
 from healthy import changed, variable
-from hosts import MemoryRegistry, fake_host
 
-from tritonwin.facts.system import Kind, flaws, known, known_variables, read_variables
+from tritonwin.facts.system import Kind, flaws, known, known_variables
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
-
-USER = r"HKCU\Environment"
-MACHINE = r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment"
 
 
 def test_the_table_is_in_order() -> None:
@@ -40,22 +35,6 @@ def test_what_is_none_of_our_business(name: str) -> None:
 @pytest.mark.parametrize(("value", "kind", "expected"), cases("variables.toml", "flaws"))
 def test_flaws(value: str, kind: Kind, expected: list[str]) -> None:
     assert list(flaws(value, kind)) == expected
-
-
-def test_scopes(tmp_path: Path) -> None:
-    registry = MemoryRegistry(
-        {
-            USER: {"CC": r"%USERPROFILE%\cl.exe", "SECRET": "x", "MAX_JOBS": 4},
-            MACHINE: {"CUDA_PATH": r"C:\CUDA\v12.8", "PATH": r"C:\Windows"},
-        }
-    )
-    env = {"Cuda_Path": r"C:\CUDA\v11.8 ", "HOME": "/x"}
-    found = read_variables(fake_host(tmp_path, env, registry))
-    assert [(v.name, v.value, v.scope, v.flaws) for v in found] == [
-        ("Cuda_Path", r"C:\CUDA\v11.8 ", "process", ("trailing-blank",)),
-        ("CC", r"%USERPROFILE%\cl.exe", "user", ()),
-        ("CUDA_PATH", r"C:\CUDA\v12.8", "machine", ()),
-    ]
 
 
 def test_a_blank_in_a_variable_of_builds_is_a_problem_though_it_prints_nothing() -> None:
