@@ -118,13 +118,14 @@ def take(sources: Sources, pcs: list[Pc]) -> None:
             assert found.choice.file == expected(package, pc), (package, pc)
 
 
-def ask_the_server(server: ListServer, folder: Path, pcs: list[Pc]) -> None:
-    index, table = serve(server, folder)
+@pytest.mark.parametrize("pcs", [SOME[:2], pytest.param(SOME, marks=pytest.mark.full)], ids=len)
+def test_ten_packages_from_a_server(server: ListServer, tmp_path: Path, pcs: list[Pc]) -> None:
+    index, table = serve(server, tmp_path)
     sources = Sources(
         indexes=(index,),
         torch_indexes=(f"{table.torch}/cu128",),
         public=table,
-        folder=folder / "kept",
+        folder=tmp_path / "kept",
     )
     take(sources, pcs)
     whole = [path for path, status in server.asked if status == 200]
@@ -133,15 +134,6 @@ def ask_the_server(server: ListServer, folder: Path, pcs: list[Pc]) -> None:
     server.asked.clear()
     take(replace(sources, run=type(sources.run)()), pcs)
     assert {status for _, status in server.asked} <= {304, 404}
-
-
-def test_ten_packages_from_a_server(server: ListServer, tmp_path: Path) -> None:
-    ask_the_server(server, tmp_path, SOME[:2])
-
-
-@pytest.mark.full
-def test_ten_packages_from_a_server_for_many_pcs(server: ListServer, tmp_path: Path) -> None:
-    ask_the_server(server, tmp_path, SOME)
 
 
 # --- AMD's indexes: one for all chips, whose parts are packages of their own, and one a family

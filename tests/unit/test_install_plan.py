@@ -156,33 +156,15 @@ def test_no_index_and_no_file_from_an_untrusted_place(
     assert "--no-index" in seen[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "url"),
-    [
-        ("torch<2.9", "torch", None),
-        ("flash-attn @ https://h.org/x.whl", "flash-attn", "https://h.org/x.whl"),
-        (
-            "https://h.org/flash_attn-2.8.3+cu128torch2.9-cp312-cp312-win_amd64.whl#sha256=0",
-            "flash-attn",
-            "https://h.org/flash_attn-2.8.3+cu128torch2.9-cp312-cp312-win_amd64.whl#sha256=0",
-        ),
-    ],
-)
-def test_requests(text: str, name: str, url: str | None) -> None:
-    request = parse_request(text)
-    assert (request.name, request.url) == (name, url)
+@pytest.mark.parametrize(("text", "name", "url"), cases("sets.toml", "requests"))
+def test_requests(tmp_path: Path, text: str, name: str, url: str) -> None:
+    """Of a package, of an address, and of a wheel in a folder of any name."""
+    request = parse_request(text.replace("{tmp}", str(tmp_path)))
+    assert request.name == name
+    assert (request.url or "") == url.replace("{tmp}", tmp_path.as_uri())
 
 
-@pytest.mark.parametrize("folder", ["a#b", "a?b", "a @ b", "a%20b"])
-def test_a_wheel_by_its_path_in_a_folder_of_any_name(tmp_path: Path, folder: str) -> None:
-    wheel = tmp_path / folder / "einops-0.7.0-py3-none-any.whl"
-    request = parse_request(str(wheel))
-    assert (request.name, request.url) == ("einops", wheel.as_uri())
-
-
-@pytest.mark.parametrize(
-    "text", ["", "not a package", "x.whl", "--index-url=https://h.org", "-e ."]
-)
+@pytest.mark.parametrize("text", cases("sets.toml", "no_requests"))
 def test_no_request(text: str) -> None:
     with pytest.raises(UserError, match="names no package"):
         parse_request(text)
