@@ -108,27 +108,6 @@ def test_nothing_is_written_into_the_target(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["module.py"]
 
 
-@pytest.mark.parametrize(
-    ("text", "outcome", "error"),
-    [
-        ("", "imported", None),
-        ("raise ImportError('DLL load failed')", "exception", "ImportError: DLL load failed"),
-        ("raise SystemExit(3)", "exception", "SystemExit: 3"),
-        ("__version__ = (1, 2)", "imported", None),
-        ("print('noise ' * 10000)", "imported", None),
-        ("import sys; sys.stdout = None", "imported", None),
-        ("import atexit, time; atexit.register(time.sleep, 600)", "imported", None),
-    ],
-)
-def test_imports(tmp_path: Path, text: str, outcome: str, error: str | None) -> None:
-    (tmp_path / "module.py").write_text(text)
-    env = {"PYTHONPATH": str(tmp_path)}
-    answer = ask(sys.executable, "--import", "module", flags=("-B",), env=env)
-    assert answer["outcome"] == outcome
-    assert answer.get("error") == error
-    assert answer["seconds"] >= 0
-
-
 def test_pythonpath_and_sitecustomize_do_not_reach_it(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("raise SystemExit('must not run')")
     (tmp_path / "json.py").write_text("raise SystemExit('must not run')")
