@@ -1,3 +1,5 @@
+"""Drivers that are asked for their GPUs; what the registry says alone: finders.toml."""
+
 from __future__ import annotations
 
 import ast
@@ -10,34 +12,44 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from cases import CORPUS
+from cases import cases
 from hosts import MemoryRegistry, fake_host
 from pace import PATIENCE
 from trees import plant, write
 
 from tritonwin.facts import gpu as gpu_module
 from tritonwin.facts.amd import chips, served
-from tritonwin.facts.gpu import display_adapters, nvidia_version, read_gpus
+from tritonwin.facts.gpu import nvidia_version, read_gpus
 from tritonwin.facts.records import Driver, Gpu
-from tritonwin.system import toml
-from tritonwin.system.host import Host
 from tritonwin.system.process import Completed
+from tritonwin.system.registry import Value
 
+TESTS = Path(__file__).parents[1]
 DISPLAY = r"HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e968-e325-11ce-bfc1-08002be10318}"
-ADAPTERS = toml.loads((CORPUS / "adapters.toml").read_text("utf-8"))
+
+
+def adapter(name: str, device: str, version: str = "32.0.21025.10016") -> dict[str, Value]:
+    return {"DriverDesc": name, "DriverVersion": version, "MatchingDeviceId": rf"PCI\{device}"}
+
+
+NVIDIA = adapter("NVIDIA GeForce RTX 4070", "VEN_10DE&DEV_2786")
+AMD = adapter("AMD Radeon RX 7900 XTX", "VEN_1002&DEV_744C&REV_C8")
+AMD["HardwareInformation.qwMemorySize"] = 24 << 30
+RAPHAEL = adapter("AMD Radeon(TM) Graphics", "VEN_1002&DEV_164E&REV_C1")
 Found = tuple[tuple[Gpu, ...], tuple[Driver, ...]]
 
 
-def registry(*adapters: str) -> MemoryRegistry:
-    return MemoryRegistry({rf"{DISPLAY}\{i:04}": ADAPTERS[a] for i, a in enumerate(adapters)})
+def registry(*adapters: dict[str, Value]) -> MemoryRegistry:
+    return MemoryRegistry({rf"{DISPLAY}\{i:04}": a for i, a in enumerate(adapters)})
 
 
-def built(source: Path, *libraries: Path) -> None:
-    """A stand-in of a vendor's driver, compiled for this system."""
+def stand_in(source: Path, *libraries: Path) -> None:
+    """A driver's libraries, built for this system from C."""
     compiler = shutil.which("cc")
     if compiler is None or sys.platform != "linux":
-        pytest.skip("no C compiler for a stand-in of a driver of Linux")
+        pytest.skip("no C compiler for a stand-in of a driver")
     for library in libraries:
+        library.parent.mkdir(exist_ok=True)
         command = [compiler, "-shared", "-fPIC", "-w", "-o", str(library), str(source)]
         subprocess.run(command, check=True, timeout=60)
 
@@ -46,16 +58,13 @@ def built(source: Path, *libraries: Path) -> None:
 def drivers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("drivers")
     libraries = (folder / name for name in ("libnvidia-ml.so.1", "libcuda.so.1"))
-    built(Path(__file__).parent.parent / "fake_driver.c", *libraries)
+    stand_in(TESTS / "fake_driver.c", *libraries)
     return folder
 
 
-def linux(folder: Path, **env: str) -> Host:
-    return fake_host(folder, {"LD_LIBRARY_PATH": str(folder), **env}, windows=False)
-
-
 def asked(folder: Path, timeout: float = PATIENCE, **env: str) -> Found:
-    return read_gpus(linux(folder, **env), timeout)
+    variables = {"LD_LIBRARY_PATH": str(folder), **env}
+    return read_gpus(fake_host(folder, variables, windows=False), timeout)
 
 
 def test_nvml(drivers: Path) -> None:
@@ -113,32 +122,12 @@ def test_no_driver_on_linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "libabsent.so.9" in found[0].error
 
 
-def test_no_driver_on_windows(tmp_path: Path) -> None:
-    host = fake_host(
-        tmp_path, {"SystemRoot": str(tmp_path)}, registry("nvidia", "amd", "intel", "remote")
-    )
-    gpus, found = read_gpus(host)
-    assert [(g.index, g.vendor, g.name, g.architecture) for g in gpus] == [
-        (0, "nvidia", "NVIDIA GeForce RTX 4070", None),
-        (1, "amd", "AMD Radeon RX 7900 XTX", "gfx1100"),
-        (2, "intel", "Intel(R) UHD Graphics 770", None),
-    ]
-    assert [g.memory_bytes for g in gpus] == [None, 24 << 30, None]
-    by_vendor = {d.vendor: (d.version, d.error) for d in found}
-    assert by_vendor == {
-        "nvidia": ("581.57", "nvcuda.dll was not found"),
-        "amd": ("32.0.21025.10016", None),
-        "intel": ("31.0.101.5", None),
-    }
-
-
 @pytest.fixture(scope="module")
 def hip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Windows folder with the lane's stand-in of AMD's runtime."""
+    """A Windows folder with the lane's stand-in of AMD's runtime, built for this system."""
     folder = tmp_path_factory.mktemp("hip")
-    (folder / "System32").mkdir()
-    source = Path(__file__).parents[2] / "tools" / "winlane" / "fakes" / "amdhip64.c"
-    built(source, folder / "System32" / "amdhip64_7.dll")
+    source = TESTS.parent / "tools" / "winlane" / "fakes" / "amdhip64.c"
+    stand_in(source, folder / "System32" / "amdhip64_7.dll")
     return folder
 
 
@@ -180,7 +169,7 @@ def test_amds_runtime(
     gpus: list[tuple[str, bool, int | None]],
     driver: tuple[str | None, str | None],
 ) -> None:
-    host = fake_host(hip, {"SystemRoot": str(hip), **env}, registry("amd", "raphael"))
+    host = fake_host(hip, {"SystemRoot": str(hip), **env}, registry(AMD, RAPHAEL))
     found, drivers = read_gpus(host, 1 if "FAKEHIP_HANG" in env else PATIENCE)
     assert [
         (g.architecture, g.integrated, g.memory_bytes and g.memory_bytes >> 30) for g in found
@@ -193,16 +182,8 @@ def test_amds_runtime_is_not_asked_beside_an_nvidia_gpu(
     hip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gpu_module, "_with_hip", lambda *_: pytest.fail("asked"))
-    gpus, _ = read_gpus(fake_host(hip, {"SystemRoot": str(hip)}, registry("nvidia", "raphael")))
+    gpus, _ = read_gpus(fake_host(hip, {"SystemRoot": str(hip)}, registry(NVIDIA, RAPHAEL)))
     assert [gpu.vendor for gpu in gpus] == ["nvidia", "amd"]
-
-
-def test_a_radeon_without_hip(tmp_path: Path) -> None:
-    gpus, drivers = read_gpus(fake_host(tmp_path, {"SystemRoot": str(tmp_path)}, registry("amd")))
-    assert [gpu.architecture for gpu in gpus] == ["gfx1100"]
-    assert {d.vendor: d.error for d in drivers}["amd"] == (
-        "amdhip64_6.dll or _7.dll was not found in System32"
-    )
 
 
 def test_the_table_of_chips() -> None:
@@ -244,40 +225,9 @@ def test_nvidia_smi_is_the_last_resort(
     assert driver.version == version
 
 
-@pytest.mark.parametrize(
-    ("windows", "nvidia"),
-    [
-        ("32.0.15.8157", "581.57"),
-        ("31.0.15.3667", "536.67"),
-        ("32.0.15.157", "501.57"),
-        ("1.2", None),
-        ("", None),
-        ("a.b.c.d", None),
-    ],
-)
-def test_nvidia_version(windows: str, nvidia: str | None) -> None:
-    assert nvidia_version(windows) == nvidia
-
-
-def test_cards_of_linux(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {
-            "card0/device/vendor": "0x1002\n",
-            "card0/device/device": "0x744C\n",
-            "card0/device/mem_info_vram_total": "25753026560\n",
-            "card1/device/vendor": "0x10de\n",
-            "card1/device/product_name": "NVIDIA A100\n",
-            "card2/device/vendor": "0x1af4\n",
-            "card0-HDMI-A-1/device/vendor": "0x1002\n",
-            "renderD128/device/vendor": "0x1002\n",
-        },
-    )
-    found = display_adapters(fake_host(tmp_path, windows=False), tmp_path)
-    assert [(g.vendor, g.name, g.memory_bytes) for g, _ in found] == [
-        ("amd", "amd device 0x744c", 25753026560),
-        ("nvidia", "NVIDIA A100", None),
-    ]
+@pytest.mark.parametrize(("windows", "nvidia"), cases("finders.toml", "nvidia_versions"))
+def test_nvidia_version(windows: str, nvidia: str) -> None:
+    assert (nvidia_version(windows) or "") == nvidia
 
 
 def test_the_script_stands_alone() -> None:
