@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import cases
 from environments import make_venv
 from hosts import fake_host
 from pe_files import pe_file
@@ -44,51 +45,24 @@ def test_free_threaded_beside_the_ordinary_one(tmp_path: Path) -> None:
     assert describe(free / "python3.13t.exe", "test", host).free_threaded is True
 
 
-@pytest.mark.parametrize(
-    ("text", "entries", "site"),
-    [
-        ("python312.zip\n.\n#import site\n", ("python312.zip", "."), False),
-        ("Lib\\site-packages  # ours\nimport site", ("Lib\\site-packages",), True),
-        ("", (), False),
-    ],
-)
-def test_pth(tmp_path: Path, text: str, entries: tuple[str, ...], site: bool) -> None:
+@pytest.mark.parametrize(("text", "entries", "site"), cases("finders.toml", "pth"))
+def test_pth(tmp_path: Path, text: str, entries: list[str], site: bool) -> None:
     write(tmp_path, {"python.exe": b"", "python._pth": text})
     found = read_pth(tmp_path / "python.exe")
-    assert (found.entries, found.import_site) == (entries, site)
+    assert (list(found.entries), found.import_site) == (entries, site)
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        (r"C:\Users\x\AppData\Local\Microsoft\WindowsApps\python.exe", True),
-        ("c:/users/x/appdata/local/microsoft/windowsapps/python3.exe", True),
-        (r"C:\Program Files\WindowsApps\PythonSoftwareFoundation.Python.3.12\python.exe", False),
-        (r"C:\WindowsApps\python.exe", False),
-    ],
-)
+@pytest.mark.parametrize(("path", "expected"), cases("finders.toml", "aliases"))
 def test_is_store_alias(path: str, expected: bool) -> None:
     assert is_store_alias(path) is expected
 
 
-@pytest.mark.parametrize(
-    ("text", "version", "uv"),
-    [
-        ("home = /x\nversion = 3.12.1\n", "3.12.1", False),
-        ("home = /x\nversion_info = 3.11.4.final.0\n", "3.11.4", False),
-        ("HOME=/x\nuv = 0.9\nversion_info = 3.13.2\n", "3.13.2", True),
-        ("home = /x\n", None, False),
-    ],
-)
-def test_pyvenv(tmp_path: Path, text: str, version: str | None, uv: bool) -> None:
+@pytest.mark.parametrize(("text", "version", "uv"), cases("finders.toml", "pyvenv"))
+def test_pyvenv(tmp_path: Path, text: str, version: str, uv: bool) -> None:
     write(tmp_path, {"pyvenv.cfg": text, "Scripts/python.exe": b""})
     found = read_pyvenv(tmp_path / "Scripts" / "python.exe")
-    assert (found.folder, found.home, found.version, found.uv) == (
-        tmp_path,
-        Path("/x"),
-        version,
-        uv,
-    )
+    assert (found.folder, found.home) == (tmp_path, Path("/x"))
+    assert (found.version or "", found.uv) == (version, uv)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="layouts of other systems")

@@ -114,19 +114,6 @@ def test_without_an_answer_the_folders_are_read(
     assert found.source == "Program Files"
 
 
-def test_a_vswhere_that_cannot_start(tmp_path: Path) -> None:
-    write(tmp_path / "pf86/Microsoft Visual Studio/Installer", {"vswhere.exe": b"\0not a program"})
-    toolset(tmp_path / "pf/Microsoft Visual Studio/2022/Community", "14.44.35207")
-    assert find(tmp_path)[0].source == "Program Files"
-
-
-def test_no_english_resources(tmp_path: Path) -> None:
-    folder = toolset(tmp_path / "pf/Microsoft Visual Studio/2022/BuildTools", "14.44.35207")
-    (folder / "bin/Hostx64/x64/1033/clui.dll").unlink()
-    (folder / "bin/Hostx64/x64/1033").rename(folder / "bin/Hostx64/x64/1031")
-    assert find(tmp_path)[0].english is False
-
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
     lambda inner: (
