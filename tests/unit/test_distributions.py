@@ -10,7 +10,7 @@ from installed import target
 from trees import write
 
 from tritonwin.facts.distributions import read_distributions
-from tritonwin.facts.packages import find_package, knowledge, search_path
+from tritonwin.facts.packages import knowledge, search_path
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
@@ -39,12 +39,3 @@ def test_the_search_path_has_each_folder_once_in_order(tmp_path: Path) -> None:
     )
 
     assert [str(p) for p in search_path(python)] == folders
-
-
-def test_a_real_package_wins_over_an_earlier_folder_without_init(tmp_path: Path) -> None:
-    (tmp_path / "first" / "triton").mkdir(parents=True)
-    write(tmp_path / "second", {"triton/__init__.py": ""})
-
-    found = find_package(target(tmp_path / "first", tmp_path / "second"), "triton")
-
-    assert found == tmp_path / "second" / "triton"
