@@ -42,17 +42,8 @@ COMMIT = "46111560" + "a" * 32
 needs_sh = pytest.mark.skipif(os.name == "nt", reason="its stand-ins are scripts of sh")
 
 
-def said(made: BuildPlan, name: str) -> str:
-    found = next(d for d in made.decisions if d.name == name)
-    return f"{found.value}; {found.reason}"
-
-
 def refused(made: BuildPlan) -> str:
     return " | ".join(f"{r.problem}: {r.message} {r.help}" for r in made.refusals)
-
-
-def planned(tmp_path: Path, recipe: str = FLASH, **order: Any) -> BuildPlan:
-    return plan(Order(recipe=recipe, **order), linux(tmp_path))
 
 
 def at(machine: BuildMachine, **others: Any) -> BuildContext:

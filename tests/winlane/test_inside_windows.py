@@ -22,13 +22,13 @@ from winlane.upstream import Upstream
 SYSTEM = (
     "access", "build_source", "build_tree", "caches", "cuda", "distributions", "files", "finders",
     "gpu", "interpreters", "journal", "journal_safety", "launch", "msvc", "pe", "python_dev",
-    "scratch", "system", "target", "triton_facts",
+    "scratch", "system", "target",
     "variables",
 )  # fmt: skip
 # Those that should not mind where they run.
 PURE = (
     "build_run_output", "build_wheel",
-    "catalogue", "consoles", "doctor", "download", "extensions", "links", "logs", "patch_hook",
+    "catalogue", "consoles", "doctor", "download", "links", "logs", "patch_hook",
     "patch_hook_install", "proven", "redact",
     "remedies", "shared_reports", "snapshot", "sources", "wheels",
 )  # fmt: skip
