@@ -90,21 +90,6 @@ def test_a_file_keeps_being_read_only(store: Store, target: Path) -> None:
     assert tree_hash(target) == before
 
 
-def test_an_exception_gives_everything_back(store: Store, target: Path) -> None:
-    before = tree_hash(target)
-    with pytest.raises(ZeroDivisionError):
-        apply(
-            store,
-            target,
-            lambda j, t: j.delete(t / "pkg"),
-            lambda j, t: j.write(t / "a.txt", b"new"),
-            lambda j, t: 1 / 0,
-        )
-    assert tree_hash(target) == before
-    assert [h.state for h in store.journals()] == ["undone"]
-    assert store.unfinished() == ()
-
-
 def test_what_is_staged_is_merged_and_goes(store: Store, target: Path) -> None:
     with begin(store, target) as journal:
         stage = plant(journal.scratch(target), "lib/pkg/new.py", "lib/pkg/_C/lib.pyd", "lib/b/c")
@@ -141,21 +126,24 @@ def test_the_other_name_of_a_hard_link_is_left_alone(store: Store, target: Path)
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "refused", "says"),
     [
-        (lambda j, t: j.delete(t / "nothing"), "nothing does not exist"),
-        (lambda j, t: j.move(t / "a.txt", t / "python.exe"), "python.exe exists already"),
-        (lambda j, t: j.write(t / "a.txt/b", b""), "a.txt"),
-        (lambda j, t: j.delete(Path("a.txt")), "not an absolute path"),
+        (lambda j, t: j.delete(t / "nothing"), JournalError, "nothing does not exist"),
+        (lambda j, t: j.move(t / "a.txt", t / "python.exe"), JournalError, "exists already"),
+        (lambda j, t: j.write(t / "a.txt/b", b""), JournalError, "a.txt"),
+        (lambda j, t: j.delete(Path("a.txt")), JournalError, "not an absolute path"),
+        (lambda j, t: 1 / 0, ZeroDivisionError, ""),
     ],
 )
-def test_a_change_that_cannot_be_made(
-    store: Store, target: Path, change: Change, says: str
+def test_a_change_that_cannot_be_made_undoes_those_before_it(
+    store: Store, target: Path, change: Change, refused: type[Exception], says: str
 ) -> None:
     before = tree_hash(target)
-    with pytest.raises(JournalError, match=says):
+    with pytest.raises(refused, match=says or None):
         apply(store, target, lambda j, t: j.delete(t / "pkg/_C"), change)
     assert tree_hash(target) == before
+    assert [h.state for h in store.journals()] == ["undone"]
+    assert store.unfinished() == ()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps names as UTF-16")
@@ -240,16 +228,6 @@ def test_an_undo_ends_also_where_the_target_was_moved(store: Store, target: Path
     assert undo_last(store).state == "undone"
     assert describe_tree(target) == before
 
-    apply(
-        store, target,
-        lambda j, t: j.delete(t / "a.txt"),
-        lambda j, t: j.set_value(r"HKCU\Environment", "CC", RegistryValue(data="tcc")),
-    )  # fmt: skip
-    shutil.rmtree(target)
-    assert undo_last(store, force=True).state == "undone"
-    assert not target.exists()
-    assert not FileRegistry(store.root.parent / "registry.json")._read()
-
 
 def test_a_value_that_others_changed(store: Store, target: Path) -> None:
     registry = FileRegistry(store.root.parent / "registry.json")
@@ -274,18 +252,6 @@ def test_what_others_put_into_a_new_folder_stays(store: Store, target: Path) -> 
     assert [note.split(" ")[0] for note in report.notes] == [str(target / "Include")]
 
 
-def test_the_newest_is_undone_first(store: Store, target: Path) -> None:
-    with begin(store, target, "first") as first:
-        first.write(target / "a.txt", b"1")
-    with begin(store, target, "second") as second:
-        second.write(target / "a.txt", b"2")
-    with pytest.raises(JournalError, match="second"):
-        undo(store, first.header.id)
-    assert undo_last(store).title == "second"
-    assert undo_last(store).title == "first"
-    assert (target / "a.txt").read_bytes() == b"old"
-
-
 def test_an_undone_journal_stays_undone(store: Store, target: Path) -> None:
     with begin(store, target) as journal:
         journal.delete(target / "a.txt")
@@ -293,16 +259,6 @@ def test_an_undone_journal_stays_undone(store: Store, target: Path) -> None:
     (target / "a.txt").write_bytes(b"later")
     assert undo(store, journal.header.id).actions == ()
     assert (target / "a.txt").read_bytes() == b"later"
-
-
-def test_nothing_is_changed_over_what_was_cut_off(store: Store, target: Path) -> None:
-    begin(store, target, "cut off").write(target / "a.txt", b"new")
-    with pytest.raises(JournalError, match=r"cut off in the middle \(cut off\)"):
-        begin(store, target)
-    begin(store, target.parent / "another")
-    header = store.latest(str(target / "python.exe"))
-    assert undo(store, header.id).state == "undone"
-    begin(store, target)
 
 
 def test_what_a_kill_left_at_the_target_is_swept(store: Store, target: Path) -> None:
@@ -435,6 +391,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes | None]] = {
     "filled with NULs": lambda content: bytes(len(content)),
     "deleted": lambda content: None,
     "not JSON": lambda content: b"not json\n{}\n",
+    "JSON of another kind": lambda content: b"[[]]",
     "no text": lambda content: b"\xff\n\n",
     "only its first line": lambda content: content.splitlines(keepends=True)[0],
     "without its first line": lambda content: content.partition(b"\n")[2],
@@ -481,7 +438,7 @@ def deleted_and_placed(store: Store, target: Path) -> Journal:
     return journal
 
 
-@pytest.mark.parametrize("content", [b"[" * 100_000, b"{}", b"", b"[[]]"])
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"{}"])
 @pytest.mark.parametrize("name", ["plan.json", "journal.json", "steps.jsonl"])
 def test_a_file_that_was_replaced_is_a_damaged_one(
     store: Store, target: Path, name: str, content: bytes
