@@ -19,11 +19,8 @@ from tritonwin.output.changes import of_fix
 from tritonwin.output.terminal import Screen
 from tritonwin.problems.check import Check
 from tritonwin.remedies import fix as fixing
-from tritonwin.remedies.fix import FixOptions
 from tritonwin.remedies.plan import CannotRemedyError, Plan
 from tritonwin.remedies.records import Event, FixResult, PlanEvent, ProofEvent, StepEvent
-from tritonwin.support.pip import Pip
-from tritonwin.support.sources import Sources
 from tritonwin.verify.records import RungState
 
 
@@ -78,19 +75,6 @@ def test_an_import_that_passed_meanwhile_is_part_of_the_proof(
     world.proofs = iter([proof("failed"), proof("passed")])
     assert world.fix(Watcher()).status == "proven"
     assert world.known == [(), known]
-
-
-def test_each_examination_is_diagnosed_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.proofs = iter([proof("failed"), proof("passed")])
-    real, count = fixing.diagnose, [0]
-
-    def counted(*args: Any) -> Any:
-        count[0] += 1
-        return real(*args)
-
-    monkeypatch.setattr(fixing, "diagnose", counted)
-    world.fix(Watcher())
-    assert count == [2]  # before and after the one round
 
 
 def test_a_second_fix_does_nothing(world: World) -> None:
@@ -226,30 +210,6 @@ def test_why_this_python_is_repaired_is_said(world: World) -> None:
     watcher = Watcher()
     world.fix(watcher, named=False, dry_run=True)
     assert watcher.said == [f"repairing {world.python}: {world.target.source}"]
-
-
-def test_pip_and_the_places_of_wheels_are_asked_for_once(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each round plans; looking around again would take its time."""
-    asked: list[str] = []
-
-    def find_pip(*_: object) -> Pip:
-        asked.append("pip")
-        return Pip(("pip",), "25.0")
-
-    def sources_for(*_: object, **options: Any) -> Sources:
-        asked.append("sources")
-        assert (options["lists"], options["offline"]) == ((str(tmp_path),), True)
-        return Sources(lists=options["lists"], offline=True)
-
-    monkeypatch.setattr(fixing, "find_pip", find_pip)
-    monkeypatch.setattr(fixing, "sources_for", sources_for)
-    options = FixOptions(lists=(str(tmp_path),), offline=True)
-    context = fixing.planning(options, world.collect(), world.host)
-    assert context.pip() is context.pip()
-    assert context.sources() is context.sources()
-    assert asked == ["pip", "sources"]
 
 
 @pytest.mark.parametrize("undo", [True, False])

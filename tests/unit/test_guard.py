@@ -178,31 +178,29 @@ def test_it_refuses(facts: Facts, store: Store, change: dict[str, object], messa
         guard.switch_on(replace(facts, **change), store)  # type: ignore[arg-type]
 
 
+UNLIKE_PIP = "cannot edit"
+UNREADABLE = r"pip\.ini cannot be read"
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "says"),
     [
-        "  [install]\nno-index = true\n",
-        "[install]\nfind-links =\n    a\n    constraint=b\n",
-        "[install]\nno-index = true\n\tconstraint = b\n",
-        "[DEFAULT]\nconstraint = a.txt\n[install]\nno-index = true\n",
-        "[install]\rconstraint = a.txt\r",
+        ("  [install]\nno-index = true\n", UNLIKE_PIP),
+        ("[install]\nfind-links =\n    a\n    constraint=b\n", UNLIKE_PIP),
+        ("[install]\nno-index = true\n\tconstraint = b\n", UNLIKE_PIP),
+        ("[DEFAULT]\nconstraint = a.txt\n[install]\nno-index = true\n", UNLIKE_PIP),
+        ("[install]\rconstraint = a.txt\r", UNLIKE_PIP),
+        ("constraint = x\n", UNREADABLE),
     ],
 )
 def test_settings_are_left_where_pip_would_read_something_else(
-    facts: Facts, store: Store, text: str
+    facts: Facts, store: Store, text: str, says: str
 ) -> None:
     file = settings(facts)
     file.write_bytes(text.encode())
-    with pytest.raises(UserError, match="cannot edit"):
+    with pytest.raises(UserError, match=says):
         guard.switch_on(facts, store)
     assert (file.read_bytes(), store.journals()) == (text.encode(), ())
-
-
-def test_settings_that_pip_cannot_read_are_left(facts: Facts, store: Store) -> None:
-    settings(facts).write_text("constraint = x\n")
-    with pytest.raises(UserError, match=r"pip\.ini cannot be read"):
-        guard.switch_on(facts, store)
-    assert store.journals() == ()
 
 
 UV = 'constraint-dependencies = ["numpy<2"]\n'

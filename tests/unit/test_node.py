@@ -8,8 +8,9 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -31,38 +32,46 @@ KeyError: 'clip'
 """
 
 
+class ComfyUI(StandInComfyUI):
+    """A ComfyUI whose log is read."""
+
+    def __init__(
+        self,
+        folder: Path,
+        patch: pytest.MonkeyPatch,
+        log: pytest.LogCaptureFixture,
+        running: ExitStack,
+    ) -> None:
+        super().__init__(folder, patch)
+        self.log, self.running = log, running
+
+    def line(self) -> str:
+        """The one line that the node logs after the start."""
+        deadline = time.monotonic() + 60
+        while not (said := [r for r in self.log.records if "[tritonwin]" in r.message]):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert len(said) == 1
+        assert "\n" not in said[0].message
+        return said[0].message
+
+    def start(self) -> str:
+        """Load the node and listen; the line that it logs."""
+        self.load()
+        self.running.enter_context(self.serving())
+        return self.line()
+
+
 @pytest.fixture
-def comfyui(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInComfyUI]:
+def comfyui(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Iterator[ComfyUI]:
     monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
-    handlers = list(logging.getLogger().handlers)
-    yield StandInComfyUI(tmp_path, monkeypatch)
-    logging.getLogger().handlers[:] = handlers
-
-
-def line(caplog: pytest.LogCaptureFixture) -> str:
-    """The one line that the node logs after the start."""
-    deadline = time.monotonic() + 60
-    while not (said := [r for r in caplog.records if "[tritonwin]" in r.message]):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert len(said) == 1
-    assert "\n" not in said[0].message
-    return said[0].message
-
-
-@pytest.fixture
-def start(comfyui: StandInComfyUI, caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], str]]:
-    """Load the node and let ComfyUI listen; gives the line of the start."""
     caplog.set_level(logging.INFO)
-    serving = comfyui.serving()
-
-    def started() -> str:
-        comfyui.load()
-        serving.__enter__()
-        return line(caplog)
-
-    yield started
-    serving.__exit__(None, None, None)
+    handlers = list(logging.getLogger().handlers)
+    with ExitStack() as running:
+        yield ComfyUI(tmp_path, monkeypatch, caplog, running)
+    logging.getLogger().handlers[:] = handlers
 
 
 @pytest.mark.parametrize(
@@ -75,25 +84,21 @@ def start(comfyui: StandInComfyUI, caplog: pytest.LogCaptureFixture) -> Iterator
         ),
     ],
 )
-def test_the_line(
-    comfyui: StandInComfyUI, start: Callable[[], str], machine: str, says: str
-) -> None:
+def test_the_line(comfyui: ComfyUI, machine: str, says: str) -> None:
     comfyui.machine(machine)
-    assert re.fullmatch(rf"\[tritonwin\] {says}", start())
+    assert re.fullmatch(rf"\[tritonwin\] {says}", comfyui.start())
 
 
-def test_what_changed_since_the_proof_is_named(
-    comfyui: StandInComfyUI, start: Callable[[], str]
-) -> None:
+def test_what_changed_since_the_proof_is_named(comfyui: ComfyUI) -> None:
     comfyui.machine(DRIFTED)
-    assert "[tritonwin] " in start()
+    assert "[tritonwin] " in comfyui.start()
     found = {each["id"]: each for each in comfyui.ask("report")["problems"]}
     assert "torch" in json.dumps(found["environment-drifted"]["evidence"])
 
 
-def test_the_tab_is_told(comfyui: StandInComfyUI, start: Callable[[], str]) -> None:
+def test_the_tab_is_told(comfyui: ComfyUI) -> None:
     comfyui.machine("triton=None")
-    start()
+    comfyui.start()
     report = comfyui.ask("report")
     assert report["schema"] == "tritonwin.doctor/1"
     assert report["problems"][0]["id"] == "triton-missing"
@@ -109,8 +114,8 @@ def test_the_tab_is_told(comfyui: StandInComfyUI, start: Callable[[], str]) -> N
     assert comfyui.ask("look", "POST")["problems"] != report["problems"]
 
 
-def test_the_last_error_is_explained(comfyui: StandInComfyUI, start: Callable[[], str]) -> None:
-    start()
+def test_the_last_error_is_explained(comfyui: ComfyUI) -> None:
+    comfyui.start()
     logging.getLogger().error("!!! Exception during processing !!! %s", "cannot import name")
     logging.getLogger().error(ATTRS)
     found = comfyui.ask("error")
@@ -120,29 +125,23 @@ def test_the_last_error_is_explained(comfyui: StandInComfyUI, start: Callable[[]
     assert "ada" not in issue
 
 
-def test_the_problems_of_the_machine_are_no_answer_to_every_error(
-    comfyui: StandInComfyUI, start: Callable[[], str]
-) -> None:
+def test_the_problems_of_the_machine_are_no_answer_to_every_error(comfyui: ComfyUI) -> None:
     comfyui.machine(NO_DRIVER)
-    assert "driver" in start()
+    assert "driver" in comfyui.start()
     logging.getLogger().error(UNRELATED)
     assert comfyui.ask("error")["problems"] == []
     logging.getLogger().error(ATTRS)
     assert comfyui.ask("error")["problems"][0]["id"].startswith("triton-too-")
 
 
-def test_errors_from_before_it_was_loaded(
-    comfyui: StandInComfyUI, start: Callable[[], str]
-) -> None:
+def test_errors_from_before_it_was_loaded(comfyui: ComfyUI) -> None:
     comfyui.logged = [{"t": "", "m": "Total VRAM"}, {"t": "", "m": ATTRS}, {"t": "", "m": "\n"}]
-    start()
+    comfyui.start()
     assert comfyui.ask("error")["problems"]
 
 
-def test_an_attention_that_fails_is_counted(
-    comfyui: StandInComfyUI, start: Callable[[], str]
-) -> None:
-    start()
+def test_an_attention_that_fails_is_counted(comfyui: ComfyUI) -> None:
+    comfyui.start()
     for _ in range(3):
         logging.getLogger().error(
             "Error running sage attention: %s, using pytorch attention instead.",
@@ -153,10 +152,8 @@ def test_an_attention_that_fails_is_counted(
     assert "Error running sage attention" in comfyui.ask("issue")["text"]
 
 
-def test_who_asks_at_the_same_time_shares_one_look(
-    comfyui: StandInComfyUI, start: Callable[[], str]
-) -> None:
-    start()
+def test_who_asks_at_the_same_time_shares_one_look(comfyui: ComfyUI) -> None:
+    comfyui.start()
     before = comfyui.calls.read_text().count("snapshot")
     with ThreadPoolExecutor(20) as pool:
         answers = list(pool.map(lambda _: comfyui.ask("look", "POST"), range(20)))
@@ -164,8 +161,8 @@ def test_who_asks_at_the_same_time_shares_one_look(
     assert comfyui.calls.read_text().count("snapshot") - before < 5
 
 
-def test_another_site_is_refused(comfyui: StandInComfyUI, start: Callable[[], str]) -> None:
-    start()
+def test_another_site_is_refused(comfyui: ComfyUI) -> None:
+    comfyui.start()
     before = comfyui.calls.read_text()
     for site in ("cross-site", "same-site", "none"):
         for name in ("report", "error", "issue"):
@@ -188,8 +185,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_comfyui_goes_on_whatever_happens(
-    comfyui: StandInComfyUI,
-    start: Callable[[], str],
+    comfyui: ComfyUI,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
 ) -> None:
@@ -201,7 +197,7 @@ def test_comfyui_goes_on_whatever_happens(
     if program == HANGS:
         text = (comfyui.folder / "reading.py").read_text("utf-8")
         (comfyui.folder / "reading.py").write_text(text.replace("LIMIT = 120.0", "LIMIT = 2.0"))
-    said = start()
+    said = comfyui.start()
     assert says in said
     assert comfyui.module.NODE_CLASS_MAPPINGS == {}
     logging.getLogger().error(ATTRS)
@@ -212,9 +208,8 @@ def test_comfyui_goes_on_whatever_happens(
 
 @pytest.mark.parametrize("missing", ["server", "app", "routes"])
 def test_a_comfyui_that_is_built_otherwise_still_starts(
-    comfyui: StandInComfyUI,
+    comfyui: ComfyUI,
     monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
     missing: str,
 ) -> None:
     if missing == "server":
@@ -223,21 +218,19 @@ def test_a_comfyui_that_is_built_otherwise_still_starts(
         monkeypatch.delattr(StandInPromptServer.instance, missing)
     comfyui.load()
     assert comfyui.module.NODE_CLASS_MAPPINGS == {}
-    assert "there is no tab" in line(caplog)
+    assert "there is no tab" in comfyui.line()
 
 
 def test_a_frozen_comfyui_is_not_started_again(
-    comfyui: StandInComfyUI, start: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+    comfyui: ComfyUI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", r"C:\ComfyUI\ComfyUI.exe")
-    assert "this is no Python" in start()
+    assert "this is no Python" in comfyui.start()
     assert not comfyui.calls.exists()
 
 
-def test_a_record_that_cannot_be_formatted_harms_nobody(
-    comfyui: StandInComfyUI, start: Callable[[], str]
-) -> None:
-    start()
+def test_a_record_that_cannot_be_formatted_harms_nobody(comfyui: ComfyUI) -> None:
+    comfyui.start()
     heard = logging.getLogger().handlers[-1]
     assert type(heard).__name__ == "Heard"
     heard.handle(logging.LogRecord("x", logging.ERROR, "", 1, "%d %d", ("a",), None))

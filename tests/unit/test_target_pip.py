@@ -20,7 +20,7 @@ import healthy
 import pytest
 from pace import wait_for
 from target_env import TargetEnvironment, give_pip
-from trees import write
+from trees import plant, write
 from wheel_files import make_wheel
 
 from tritonwin.facts.records import Facts
@@ -52,10 +52,7 @@ def without_pip_of_ours(monkeypatch: pytest.MonkeyPatch) -> dict[str, Sequence[s
 
 
 def lend(folder: Path, *versions: str) -> str:
-    folder.mkdir(parents=True, exist_ok=True)
-    for version in versions:
-        (folder / f"pip-{version}-py3-none-any.whl").touch()
-    return str(folder)
+    return str(plant(folder, *(f"pip-{version}-py3-none-any.whl" for version in versions)))
 
 
 def test_the_targets_own_pip_comes_first(tmp_path: Path) -> None:
@@ -77,7 +74,7 @@ def test_ours_is_lent_where_the_target_has_none_that_serves(facts: Facts) -> Non
 
 def test_a_pip_that_lacks_a_module_is_not_asked(tmp_path: Path) -> None:
     info = tmp_path / "pip-25.1.dist-info"
-    files(tmp_path, "pip/__init__.py", "pip/_internal/__init__.py", "pip-25.1.dist-info/METADATA")
+    plant(tmp_path, "pip/__init__.py", "pip/_internal/__init__.py", "pip-25.1.dist-info/METADATA")
     record = "pip/__init__.py,,\npip/_internal/__init__.py,,\n../../Scripts/pip.exe,,\n"
     (info / "RECORD").write_text(record)
     facts = having("25.1")
@@ -160,17 +157,10 @@ def test_a_module_of_a_lent_wheel_is_compiled_once(tmp_path: Path) -> None:
     assert done.out.split() == [b"1"], done.err
 
 
-def files(folder: Path, *names: str) -> None:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).touch()
-
-
 @pytest.mark.usefixtures("without_pip_of_ours")
 def test_the_newest_wheel_of_a_folder_that_the_user_named_is_lent(tmp_path: Path) -> None:
     folder = lend(tmp_path / "wheels", "22.1", "24.0", "25.3")
-    (tmp_path / "wheels" / "pipdeptree-2.0-py3-none-any.whl").touch()
-    (tmp_path / "wheels" / "pip-26.0.tar.gz").touch()
+    plant(tmp_path / "wheels", "pipdeptree-2.0-py3-none-any.whl", "pip-26.0.tar.gz")
     found = find_pip(having(None), ["https://example.org/simple", folder])
     assert found.command[-1] == str(tmp_path / "wheels" / "pip-25.3-py3-none-any.whl")
     assert found.version == "25.3"
@@ -213,16 +203,14 @@ def main():
 def test_pip_ends_with_a_tritonwin_that_is_killed(tmp_path: Path) -> None:
     """Otherwise it would write on in the folder that the next command takes away."""
     place = tmp_path / "staging"
-    cli = tmp_path / "lent" / "pip" / "_internal" / "cli"
-    cli.mkdir(parents=True)
-    for folder in (cli, *cli.parents[:2]):
-        (folder / "__init__.py").touch()
-    (cli / "main.py").write_text(PIP_THAT_WRITES_ON.format(place=str(place)))
+    packages = ("pip", "pip/_internal", "pip/_internal/cli")
+    lent = write(tmp_path / "lent", dict.fromkeys((f"{p}/__init__.py" for p in packages), ""))
+    write(lent, {"pip/_internal/cli/main.py": PIP_THAT_WRITES_ON.format(place=str(place))})
     program = (
         "import sys; from tritonwin.remedies import target_pip; from tritonwin.support.pip import Pip;"
         "Pip((sys.executable, '-B', '-c', target_pip._BORROW, sys.argv[1])).run([], timeout=100)"
     )
-    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "lent")]) as killed:
+    with subprocess.Popen([sys.executable, "-c", program, str(lent)]) as killed:
         wait_for(lambda: (place / "laid out").exists())
         killed.kill()
     wait_for(lambda: _still(place))

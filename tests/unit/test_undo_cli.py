@@ -29,10 +29,13 @@ class Setting:
         self.call = call
 
     def change(self, title: str = "write a.txt", session: str | None = None) -> str:
-        target = str(self.target / "python")
-        with Journal.begin(self.store, target=target, title=title, session=session) as journal:
+        with self.begin(title, session) as journal:
             journal.write(self.target / "a.txt", title.encode())
         return journal.header.id
+
+    def begin(self, title: str, session: str | None = None) -> Journal:
+        target = str(self.target / "python")
+        return Journal.begin(self.store, target=target, title=title, session=session)
 
     def undo(self, *args: str, stdin: str = "") -> Said:
         return self.call("undo", *args, stdin=stdin.encode())
@@ -108,8 +111,7 @@ def test_what_others_changed_is_told(setting: Setting) -> None:
 
 
 def test_as_it_was_before_is_not_said_of_a_folder_that_others_use(setting: Setting) -> None:
-    target = str(setting.target / "python")
-    with Journal.begin(setting.store, target=target, title="new") as journal:
+    with setting.begin("new") as journal:
         journal.write(setting.target / "new/a.txt", b"ours")
     write(setting.target, {"new/mine.txt": "mine"})
     done = setting.undo("--yes")
@@ -155,8 +157,7 @@ def test_what_works_is_not_deleted_where_what_was_before_is_lost(
     setting: Setting, force: tuple[str, ...], lost: str
 ) -> None:
     write(setting.target, {"pkg/a.py": "old", "pkg/b.py": "old"})
-    target = str(setting.target / "python")
-    with Journal.begin(setting.store, target=target, title="upgrade") as journal:
+    with setting.begin("upgrade") as journal:
         for name in ("pkg", "a.txt"):
             journal.delete(setting.target / name)
         stage = write(journal.scratch(setting.target), {"pkg/a.py": "new", "a.txt": "new"})
@@ -223,8 +224,7 @@ def test_a_target_that_is_gone(setting: Setting) -> None:
 
 
 def test_what_was_cut_off_in_a_target_that_is_gone_can_be_forgotten(setting: Setting) -> None:
-    target = str(setting.target / "python")
-    Journal.begin(setting.store, target=target, title="cut off").delete(setting.target / "a.txt")
+    setting.begin("cut off").delete(setting.target / "a.txt")
     assert setting.undo("--forget", "--yes").status == 2
     shutil.rmtree(setting.target)
     assert setting.undo("--forget", "--yes").status == 0
@@ -232,9 +232,7 @@ def test_what_was_cut_off_in_a_target_that_is_gone_can_be_forgotten(setting: Set
 
 
 def test_what_was_cut_off_cannot_be_forgotten(setting: Setting) -> None:
-    target = str(setting.target / "python")
-    journal = Journal.begin(setting.store, target=target, title="cut off")
-    journal.write(setting.target / "a.txt", b"new")
+    setting.begin("cut off").write(setting.target / "a.txt", b"new")
     assert "cut off" in setting.undo("--list").out
     done = setting.undo("--forget", "--yes")
     assert done.status == 2
