@@ -31,7 +31,7 @@ from tritonwin.patch.rules import FILES
 from tritonwin.patch.session import PatchSession
 
 ENVIRONMENT = "HKCU\\Environment"
-NEW_KEY = "HKCU\\Software\\TritonwinLane\\Below"
+KEY = "HKCU\\Software\\TritonwinLane\\Below"
 VALUES = {
     "text": RegistryValue(kind="REG_SZ", data="Jürgen"),
     "path": RegistryValue(kind="REG_EXPAND_SZ", data="%A%;b"),
@@ -58,13 +58,13 @@ class Scene:
         return done.returncode != 0
 
     @contextmanager
-    def held(self, word: str, *more: str) -> Iterator[int]:
-        """Another process that holds something until the block ends; its number."""
+    def held(self, word: str, *more: str) -> Iterator[None]:
+        """Another process that holds something until the block ends."""
         with subprocess.Popen(self.words(word, *more), stdout=subprocess.PIPE) as process:
             assert process.stdout
             assert process.stdout.readline().strip() == b"held"
             try:
-                yield process.pid
+                yield
             finally:
                 process.kill()
 
@@ -100,9 +100,10 @@ class Repair(Scene):
             shutil.copyfile(DLL, file)
         (self.target / "python.exe").write_bytes(b"exe")
         (self.target / "_pth").chmod(stat.S_IREAD)
+        winreg.CreateKey(winreg.HKEY_CURRENT_USER, KEY.partition("\\")[2]).Close()
 
     def state(self) -> object:
-        return describe_tree(self.target), values(ENVIRONMENT), values(NEW_KEY)
+        return describe_tree(self.target), values(ENVIRONMENT), values(KEY)
 
     def apply(self) -> None:
         with Journal.begin(self.store, target=self.exe, title="repair") as journal:
@@ -119,7 +120,7 @@ class Repair(Scene):
             journal.set_value(ENVIRONMENT, "CUDA_PATH", None)
             journal.set_value(ENVIRONMENT, "CC", RegistryValue(data="tcc"))
             for name, value in VALUES.items():
-                journal.set_value(NEW_KEY, name, value)
+                journal.set_value(KEY, name, value)
 
     def restore(self) -> list[str]:
         header = self.store.latest()
@@ -134,14 +135,11 @@ class Repair(Scene):
             wait()
 
 
-def values(key: str) -> list[tuple[str, str, int]] | None:
-    try:
-        with winreg.OpenKey(winreg.HKEY_CURRENT_USER, key.partition("\\")[2]) as handle:
-            count = winreg.QueryInfoKey(handle)[1]
-            found = (winreg.EnumValue(handle, number) for number in range(count))
-            return sorted((name, repr(data), kind) for name, data, kind in found)
-    except FileNotFoundError:
-        return None
+def values(key: str) -> list[tuple[str, str, int]]:
+    with winreg.OpenKey(winreg.HKEY_CURRENT_USER, key.partition("\\")[2]) as handle:
+        count = winreg.QueryInfoKey(handle)[1]
+        found = (winreg.EnumValue(handle, number) for number in range(count))
+        return sorted((name, repr(data), kind) for name, data, kind in found)
 
 
 class Patch(Scene):
@@ -198,7 +196,7 @@ def test_everything_changes_and_comes_back(repair: Repair) -> None:
     before = repair.state()
     repair.apply()
     assert not (repair.target / "_pth").stat().st_mode & stat.S_IWRITE
-    assert {name: WindowsWriter().value(NEW_KEY, name) for name in VALUES} == VALUES
+    assert {name: WindowsWriter().value(KEY, name) for name in VALUES} == VALUES
     assert repair.restore() == []
     assert repair.state() == before
 
@@ -229,8 +227,8 @@ def test_a_file_that_is_open_stops_the_change(repair: Repair) -> None:
 
 def test_two_at_once(repair: Repair) -> None:
     with (
-        repair.held("lock") as number,
-        pytest.raises(TargetBusyError, match=f"^another tritonwin .process {number}"),
+        repair.held("lock"),
+        pytest.raises(TargetBusyError, match="^another tritonwin is at work"),
         repair.store.lock(repair.exe),
     ):
         pass
