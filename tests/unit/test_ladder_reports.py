@@ -77,6 +77,9 @@ def test_markdown_shows_foreign_text_as_it_is() -> None:
     assert text.startswith("<!-- tritonwin.verify/1 -->")
     assert "- **failed** `failed`: what is failed" in text
     assert "ptxas-not-found" in text
+    passed = text[text.index("- **passed** `passed`") :]
+    assert passed.splitlines()[1].startswith("  - `seen 1.2 s`")
+    assert "not applicable: what is not-applicable (seen)" in text
     # a fence longer than any run of backticks inside of it
     assert "```````text" in text
     assert "<script>" in text

@@ -83,6 +83,8 @@ def _findings(view: View) -> Iterator[str]:
         yield _heading(section)
         if section in told:
             yield from _told((*section.body, *section.remedy))
+        elif section.tone == "good":
+            yield from _told(each for each in section.body if isinstance(each, TextLine))
     for failed in view.checks.short if view.checks else ():
         yield f"- {inline(_text(failed))}"
 

@@ -217,7 +217,10 @@ def of_report(report: VerifyReport) -> View:
     """The view of a proof: broken rungs, those that passed, and folded what was not tried."""
     tried = [r for r in report.rungs if _STATES[r.state][1] in {"good", "bad"}]
     left = [r for r in report.rungs if r not in tried]
-    rows = ((Span(_WORDS[r.state], "faint"), Span(r.title), Span(r.detail, "faint")) for r in left)
+    rows = tuple(
+        (Span(_WORDS[r.state], "faint"), Span(r.title), Span(r.detail, "faint")) for r in left
+    )
+    short = tuple(line(f"{_WORDS[r.state]}: {r.title} ({r.detail})") for r in left)
     return View(
         schema=report.schema,
         headline=proof_verdict(Proof(results=report.rungs), rungs=report.ladder),
@@ -225,7 +228,7 @@ def of_report(report: VerifyReport) -> View:
         tone=_VERDICTS[report.verdict],
         machine=(*report.machine.items(), ("kernels for", report.built_for)),
         sections=tuple(map(_section, sorted(tried, key=lambda r: r.state not in BROKEN))),
-        checks=Fold(f"{len(left)} that were not tried", (Table(tuple(rows)),)) if left else None,
+        checks=Fold(f"{len(left)} that were not tried", (Table(rows),), short) if left else None,
         when=report.when,
     )
 
