@@ -228,7 +228,7 @@ def test_a_file_that_is_open_stops_the_change(repair: Repair) -> None:
 def test_two_at_once(repair: Repair) -> None:
     with (
         repair.held("lock"),
-        pytest.raises(TargetBusyError, match="^another tritonwin is at work"),
+        pytest.raises(TargetBusyError, match=r"^another tritonwin is at work"),
         repair.store.lock(repair.exe),
     ):
         pass
