@@ -21,6 +21,8 @@ from tritonwin.problems.check import Check
 from tritonwin.remedies import fix as fixing
 from tritonwin.remedies.plan import CannotRemedyError, Plan
 from tritonwin.remedies.records import Event, FixResult, PlanEvent, ProofEvent, StepEvent
+from tritonwin.support.pip import Pip
+from tritonwin.support.sources import Sources
 from tritonwin.verify.records import RungState
 
 
@@ -210,6 +212,30 @@ def test_why_this_python_is_repaired_is_said(world: World) -> None:
     watcher = Watcher()
     world.fix(watcher, named=False, dry_run=True)
     assert watcher.said == [f"repairing {world.python}: {world.target.source}"]
+
+
+def test_pip_and_the_places_of_wheels_are_asked_for_once(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each round plans; looking around again would take its time."""
+    asked: list[str] = []
+
+    def find_pip(*_: object) -> Pip:
+        asked.append("pip")
+        return Pip(("pip",), "25.0")
+
+    def sources_for(*_: object, **options: Any) -> Sources:
+        asked.append("sources")
+        assert (options["lists"], options["offline"]) == ((str(tmp_path),), True)
+        return Sources(lists=options["lists"], offline=True)
+
+    monkeypatch.setattr(fixing, "find_pip", find_pip)
+    monkeypatch.setattr(fixing, "sources_for", sources_for)
+    options = fixing.FixOptions(lists=(str(tmp_path),), offline=True)
+    context = fixing.planning(options, world.collect(), world.host)
+    assert context.pip() is context.pip()
+    assert context.sources() is context.sources()
+    assert asked == ["pip", "sources"]
 
 
 @pytest.mark.parametrize("undo", [True, False])
