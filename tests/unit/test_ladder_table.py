@@ -8,10 +8,10 @@ from importlib.resources import files
 
 import healthy
 import pytest
-from healthy import changed, radeon
+from healthy import TOOLSET, changed, gpu, radeon
 
 from tritonwin.errors import UserError
-from tritonwin.facts.records import Driver, Facts, Gpu, MsvcToolset, Torch
+from tritonwin.facts.records import Driver, Facts, Torch
 from tritonwin.problems.catalogue import LAYERS
 from tritonwin.verify import ladder, records
 from tritonwin.verify.records import Rung, RungState
@@ -93,10 +93,6 @@ def test_the_ladder_is_cut_and_picked() -> None:
             records.select(through, only)
 
 
-def card(capability: str | None) -> Gpu:
-    return Gpu(index=0, vendor="nvidia", name="G", source="s", compute_capability=capability)
-
-
 def where(facts: Facts, capability: str) -> ProofSetting:
     """A setting with a driver, whose GPU, or the architecture asked for, has that capability."""
     return ProofSetting(
@@ -145,21 +141,12 @@ def test_what_a_generation_cannot_do_is_named_by_the_matrix(
     rung: str, capability: str, triton: str, state: RungState | None, says: str
 ) -> None:
     short = triton.partition(".post")[0]
-    facts = replace(with_triton(short, triton), gpus=(card(capability),))
+    facts = replace(with_triton(short, triton), gpus=(gpu(capability),))
     found = obstacle(BY_ID[rung], where(facts, capability))
     assert (found[0] if found else None) == state
     assert says in (found[1] if found else "")
 
 
-CL = MsvcToolset(
-    version="14.44",
-    path="p",
-    compiler="cl.exe",
-    english=True,
-    instance="i",
-    product="p",
-    source="s",
-)
 CPU_TORCH = Torch(version="2.9.1+cpu", location="l", source="s")
 
 
@@ -167,19 +154,24 @@ CPU_TORCH = Torch(version="2.9.1+cpu", location="l", source="s")
     ("rung", "changes", "state", "says"),
     [
         ("vector-add", {"gpus": ()}, "not-applicable", "no NVIDIA GPU"),
-        ("vector-add", {"gpus": (card(None),)}, "not-applicable", "no NVIDIA GPU"),
+        (
+            "vector-add",
+            {"gpus": (replace(gpu("8.9"), compute_capability=None),)},
+            "not-applicable",
+            "no NVIDIA GPU",
+        ),
         ("sdpa", {"torch": None}, "not-installed", "torch"),
         ("sdpa", {"torch": CPU_TORCH}, "not-applicable", "without CUDA"),
         ("torch-compile-cpp", {"torch": None}, "not-installed", "torch"),
         ("torch-compile-cpp", {"msvc": ()}, "not-applicable", "cl.exe"),
-        ("torch-compile-cpp", {"torch": CPU_TORCH, "msvc": (CL,)}, None, ""),
+        ("torch-compile-cpp", {"torch": CPU_TORCH, "msvc": (TOOLSET,)}, None, ""),
         ("flash-attn", {}, "not-installed", "flash-attn"),
     ],
 )
 def test_what_is_not_there(
     rung: str, changes: dict[str, object], state: RungState | None, says: str
 ) -> None:
-    gpus = {"gpus": (card("8.9"),)}
+    gpus = {"gpus": (gpu("8.9"),)}
     facts = healthy.changed(**{**gpus, **changes})
     found = obstacle(BY_ID[rung], where(facts, "8.9"))
     assert (found[0] if found else None) == state
@@ -187,22 +179,16 @@ def test_what_is_not_there(
 
 
 def test_a_package_that_the_gpu_is_too_old_for() -> None:
-    facts = healthy.changed()
-    fitting = replace(facts, gpus=(card("7.5"),), torch=replace_cuda(facts))
     flash = healthy.dist("flash-attn", "2.8.3")
-    old = replace(fitting, distributions=(*facts.distributions, flash))
+    facts = healthy.part("torch", cuda="12.8")
+    old = replace(facts, gpus=(gpu("7.5"),), distributions=(*facts.distributions, flash))
     state, reason = obstacle(BY_ID["flash-attn"], where(old, "7.5")) or ("", "")
     assert state == "not-applicable"
     assert "flash-attn works on compute capability >=8.0" in reason
 
 
-def replace_cuda(facts: Facts) -> Torch:
-    assert facts.torch
-    return replace(facts.torch, cuda="12.8")
-
-
 def test_the_tables_can_be_overruled() -> None:
-    facts = replace(with_triton("3.5.1"), gpus=(card("6.1"),))
+    facts = replace(with_triton("3.5.1"), gpus=(gpu("6.1"),))
     setting = replace(setting_for(facts, {}), python="/nowhere/python")
     rungs = [replace(BY_ID["compile-cubin"], needs=())]
     assert ladder.prove(setting, rungs).results[0].state == "not-applicable"
@@ -211,7 +197,7 @@ def test_the_tables_can_be_overruled() -> None:
 
 
 def test_launches_are_asked_of_the_gpu_and_compiling_of_the_wish() -> None:
-    facts = replace(with_triton("3.5.1"), gpus=(card("7.5"),))
+    facts = replace(with_triton("3.5.1"), gpus=(gpu("7.5"),))
     setting = setting_for(facts, {}, arch=90)
     assert setting.capability(BY_ID["vector-add"]) == "7.5"
     assert setting.capability(BY_ID["compile-cubin"]) == "9.0"

@@ -57,7 +57,8 @@ def test_from_status_to_revert(package: Path, patch: Any) -> None:
     assert applied["journal"]
     assert "needed" not in states(applied)
     assert patch("status")["status"] == "examined"
-    assert patch("apply")["status"] == "nothing"
+    again = patch("apply")
+    assert (again["status"], again["journal"]) == ("nothing", None)
 
     reverted = patch("revert")
     assert reverted["status"] == "reverted"

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from killing import CAN_FORK, killed_at
+from pace import PATIENCE
 from trees import describe_tree
 from triton_trees import make_tree
 
@@ -338,49 +339,16 @@ def test_nobody_else_may_be_at_work_on_it_by_either_name(
 
 # -- two at a time, and an end at any moment
 
-_APPLY = """
-import sys
-from pathlib import Path
-from tritonwin.journal import Store
-from tritonwin.patch import session
 
-session._WAIT = 120  # whatever the other takes
-package, store, owner = sys.argv[1:]
-place = session.PatchSession(package=Path(package), owner=owner, store=Store(Path(store)))
-plan = place.plan()
-print("planned", flush=True)
-sys.stdin.readline()
-place.carry_out(plan)
-"""
-
-
-def start_apply(place: PatchSession, owner: str) -> subprocess.Popen[str]:
-    """It waits for a line before it writes."""
-    return subprocess.Popen(
-        [sys.executable, "-c", _APPLY, place.package, place.store.root, owner],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_of_two_at_once_one_patches(place: PatchSession) -> None:
+def test_of_two_at_once_one_patches(place: PatchSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """One names the folder, the other the Python: they are kept apart all the same."""
-    before = state(place)
-    processes = [
-        start_apply(place, owner) for owner in (place.owner, str(place.store.root / "python.exe"))
-    ]
-    for process in processes:
-        assert process.stdout
-        assert process.stdout.readline() == "planned\n"
-    for process in processes:
-        assert process.stdin
-        process.stdin.write("\n")
-        process.stdin.flush()
-    failed = [process.communicate(timeout=240)[1] for process in processes]
-    assert sorted(process.returncode for process in processes) == [0, 1]
-    assert any("was changed while it was being patched" in text for text in failed), failed
+    monkeypatch.setattr(session, "_WAIT", PATIENCE)
+    before, plan = state(place), place.plan()
+    both = (place, replace(place, owner=str(place.store.root / "python.exe")))
+    with ThreadPoolExecutor() as pool:
+        errors = [done.exception() for done in [pool.submit(p.carry_out, plan) for p in both]]
+    (failed,) = filter(None, errors)
+    assert "was changed while it was being patched" in str(failed)
     assert needed(place) == []
     place.revert()
     assert state(place) == before

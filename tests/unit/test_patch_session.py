@@ -26,7 +26,7 @@ from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.disk import JournalError
 from tritonwin.patch import session as of_python
 from tritonwin.patch.engine import RuleChoice
-from tritonwin.patch.session import ACTION, PatchSession, helper_entries, of_folder
+from tritonwin.patch.session import PatchSession, helper_entries, of_folder
 
 SUFFIX = ".cpython-312-x86_64-linux-gnu.so"
 
@@ -201,14 +201,6 @@ def test_a_hook_that_was_changed_since_is_not_thrown_away(session: PatchSession)
     assert hook.read_bytes().endswith(b"# mine\n")
 
 
-def test_nothing_to_do_writes_no_journal(session: PatchSession) -> None:
-    session.apply()
-    journals = session.store.journals()
-    again = session.apply()
-    assert (again.status, again.journal) == ("nothing", None)
-    assert session.store.journals() == journals
-
-
 def test_another_change_that_was_cut_off_is_left_to_undo(
     session: PatchSession, tmp_path: Path
 ) -> None:
@@ -222,18 +214,6 @@ def test_another_change_that_was_cut_off_is_left_to_undo(
     (left,) = session.store.unfinished()
     assert left.title == "other"
     assert not (tmp_path / "kept.txt").exists()
-
-
-def test_a_patch_that_was_cut_off_is_given_back(session: PatchSession) -> None:
-    before = describe_tree(session.package)
-    plan = {"action": ACTION}
-    cut_off = Journal.begin(session.store, target=session.owner, title="patch", plan=plan)
-    cut_off.write(session.package / "knobs.py", b"half of it")
-    assert describe_tree(session.package) != before
-    reverted = session.revert()
-    assert (reverted.status, reverted.journal) == ("reverted", cut_off.header.id)
-    assert session.store.unfinished() == ()
-    assert describe_tree(session.package) == before
 
 
 def test_without_the_journal_nothing_can_be_given_back(session: PatchSession) -> None:

@@ -21,6 +21,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from installed import install
+from trees import write
 
 from tritonwin.problems import catalogue
 
@@ -50,37 +52,24 @@ def program(name: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_an_old_python_can_read_it(path: Path) -> None:
-    ast.parse(path.read_text("utf-8"), feature_version=OLDEST)
-
-
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_nothing_newer_is_called(path: Path) -> None:
+def test_an_old_python_can_run_it(path: Path) -> None:
     text = path.read_text("utf-8")
+    ast.parse(text, feature_version=OLDEST)
     newer = r"strict=|removeprefix|removesuffix|functools\.cache\b|itertools\.pairwise|match .*:\n"
     assert re.findall(newer, text) == []
     assert "from __future__ import annotations" in text or not text
 
 
 def test_files_of_a_rung_find_each_other_in_an_embedded_python(tmp_path: Path) -> None:
-    (tmp_path / "probe_runner.py").write_bytes((FOLDER / "probe_runner.py").read_bytes())
+    runner, rung = tmp_path / "probe_runner.py", tmp_path / "rung.py"
+    runner.write_bytes((FOLDER / runner.name).read_bytes())
     (tmp_path / "beside.py").write_text("from probe_runner import KnownError\n")
-    rung = tmp_path / "rung.py"
     rung.write_text(
         "from beside import KnownError\n"
         "def found(arguments):\n    raise KnownError(arguments['text'], 'an-id')\n"
     )
     # -I leaves out the script's folder, as an embedded Python's ._pth file does
-    command = [
-        sys.executable,
-        "-I",
-        "-B",
-        tmp_path / "probe_runner.py",
-        "ab",
-        rung,
-        "found",
-        '{"text": "a\\n b"}',
-    ]
+    command = [sys.executable, "-I", "-B", runner, "ab", rung, "found", '{"text": "a\\n b"}']
     out = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
     answer = json.loads(out.decode().removeprefix("ab").removesuffix("ba"))
     assert answer == {"state": "failed", "detail": "a b", "problem": "an-id"}
@@ -99,15 +88,11 @@ def test_problems_that_rungs_name_are_in_the_catalogue() -> None:
 @pytest.fixture
 def no_triton(monkeypatch: pytest.MonkeyPatch) -> None:
     """Enough of Triton that a file with kernels can be read: none of them is compiled."""
-    triton, language = ModuleType("triton"), ModuleType("triton.language")
-    vars(triton).update(jit=lambda f: f, language=language)
-    vars(language).update(constexpr=int, extra=None)
-    extra = ModuleType("triton.language.extra")
-    vars(extra).update(libdevice=None)
+    language = SimpleNamespace(constexpr=int, extra=None)
     for name, module in (
-        ("triton", triton),
+        ("triton", SimpleNamespace(jit=lambda f: f, language=language)),
         ("triton.language", language),
-        ("triton.language.extra", extra),
+        ("triton.language.extra", SimpleNamespace(libdevice=None)),
     ):
         monkeypatch.setitem(sys.modules, name, module)
 
@@ -292,55 +277,45 @@ def test_no_file_breaks_the_look_at_it(data: bytes, place: int) -> None:
     assert flaw_of(image) is None or flaw_of(image)
 
 
-class Cache:
-    """A user's cache with kernels as Triton lays them out."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.program = program("user_cache")
-
-    def kernel(self, name: str, content: bytes) -> None:
-        place = self.folder / name
-        place.mkdir(parents=True)
-        (place / "add.cubin").write_bytes(content)
-
-    def prove(self) -> str:
-        detail, _ = self.program.prove({"user_cache": str(self.folder)})
-        return str(detail)
+def prove_cache(folder: Path) -> str:
+    detail, _ = program("user_cache").prove({"user_cache": str(folder)})
+    return str(detail)
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Cache:
-    return Cache(tmp_path / "deep" / "cache")
+def test_a_whole_cache_is_left_as_it_was(tmp_path: Path) -> None:
+    cache = tmp_path / "deep" / "cache"
+    assert "0 kernels" in prove_cache(cache)
+    assert not cache.parent.exists()
+    write(cache, {"A/add.cubin": ELF, "B/add.cubin": ELF})
+    assert "2 kernels are whole" in prove_cache(cache)
+    assert sorted(p.name for p in cache.iterdir()) == ["A", "B"]
+    assert program("user_cache").prove({"user_cache": None}) == ("the user has no cache yet", {})
 
 
-def test_a_whole_cache_is_left_as_it_was(cache: Cache) -> None:
-    assert "0 kernels" in cache.prove()
-    assert not cache.folder.parent.exists()
-    cache.kernel("A", ELF)
-    cache.kernel("B", ELF)
-    assert "2 kernels are whole" in cache.prove()
-    assert sorted(p.name for p in cache.folder.iterdir()) == ["A", "B"]
-    assert cache.program.prove({"user_cache": None}) == (
-        "the user has no cache yet",
-        {},
-    )
-
-
-def test_a_damaged_kernel_is_named(cache: Cache) -> None:
-    cache.kernel("A", ELF)
-    cache.kernel("B", b"")
-    with pytest.raises(Exception, match=r"1 of 2 .*B.add\.cubin: no cubin") as caught:
-        cache.prove()
-    assert getattr(caught.value, "problem", None) == "damaged-cache-entry"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Wine makes folders in the place of files")
-def test_a_file_in_the_place_of_the_cache_is_named(cache: Cache) -> None:
-    cache.folder.parent.write_text("")
-    with pytest.raises(Exception, match="cannot be written") as caught:
-        cache.prove()
-    assert getattr(caught.value, "problem", None) == "triton-home-not-writable"
+@pytest.mark.parametrize(
+    ("content", "says", "problem"),
+    [
+        (
+            {"deep/cache/A/add.cubin": ELF, "deep/cache/B/add.cubin": b""},
+            r"1 of 2 .*B.add\.cubin: no cubin",
+            "damaged-cache-entry",
+        ),
+        pytest.param(
+            {"deep": b""},
+            "cannot be written",
+            "triton-home-not-writable",
+            marks=pytest.mark.skipif(os.name == "nt", reason="Wine makes folders of files"),
+        ),
+    ],
+    ids=["damaged kernel", "file in its place"],
+)
+def test_a_flaw_of_the_cache_is_named(
+    tmp_path: Path, content: dict[str, bytes], says: str, problem: str
+) -> None:
+    write(tmp_path, content)
+    with pytest.raises(Exception, match=says) as caught:
+        prove_cache(tmp_path / "deep" / "cache")
+    assert getattr(caught.value, "problem", None) == problem
 
 
 @pytest.fixture(scope="module")
@@ -407,15 +382,10 @@ def test_the_encoder_is_found_by_its_entry_point(
     monkeypatch.setitem(sys.modules, "compare", kernels)  # the real one imports torch
     with pytest.raises(spectral.NotApplicableError, match="byte-spectral is not installed"):
         spectral.prove({"scratch": "3"})
-    distribution = tmp_path / "byte_spectral-1.0.dist-info"
-    distribution.mkdir()
-    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: byte-spectral\n")
-    (distribution / "entry_points.txt").write_text(
-        "[tritonwin.rungs]\nother = absent:prove\nspectral = proof_of_it:prove\n"
-    )
-    (tmp_path / "proof_of_it.py").write_text(
-        "def prove(arguments):\n    return 'all right', {'error': 0.0}\n"
-    )
+    rungs = "[tritonwin.rungs]\nother = absent:prove\nspectral = proof_of_it:prove\n"
+    proof = "def prove(arguments):\n    return 'all right', {'error': 0.0}\n"
+    info = install(tmp_path, "byte-spectral", "1.0", {"proof_of_it.py": proof})
+    write(info, {"entry_points.txt": rungs})
     monkeypatch.syspath_prepend(str(tmp_path))
     found = spectral.prove({"scratch": "3"})
     assert found == ("all right", {"error": 0.0, "Triton kernels": 3})
