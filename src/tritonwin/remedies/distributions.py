@@ -173,10 +173,10 @@ def put_in_place(change: InstallWheels | BuildWheel, root: Path, context: ApplyC
     prefix = _prefix(context.target)
     folders = [prefix / folder.relative_to(root) for folder in staged_site_packages(root)]
     going = _removal(change.removes, context.target)
-    aside = in_the_way(root, folders, prefix, going)
     gone = next((info for info in change.removes if not os.path.lexists(info)), None)
     if gone is not None:
         raise ChangedSincePlanError(f"{gone} is not there any more")
+    aside = in_the_way(root, folders, prefix, going)
     for path in going.paths:
         context.journal.delete(path)
     sites = {Path(info).parent for info in change.removes}
