@@ -226,7 +226,7 @@ class Workers:
 
 @dataclass(kw_only=True)
 class Worker:
-    """What the process of an arm keeps."""
+    """The state that the process of an arm keeps."""
 
     settings: Settings
     texts: dict[str, Corpus]

@@ -1,4 +1,4 @@
-"""What the finders of facts make of files, variables and the registry: scenes of finders.toml."""
+"""Facts that finders read from files, variables and the registry: scenes of finders.toml."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def heard() -> Iterator[None]:
 @pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("blocking", [True, False])
 def test_ctrl_c_is_for_the_program_that_writes_the_log(blocking: bool) -> None:
-    """That one ends, and with it the pipe: what came before is explained."""
+    """The other program ends, and with it the pipe: what came before is explained."""
     ours, theirs = os.pipe()
     os.set_blocking(ours, blocking)
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The patch on disk: whatever happens, a file is as it was, as patched, or given back."""
+"""The patch on disk: whatever happens, a file is as it was, as patched, or restored."""
 
 from __future__ import annotations
 

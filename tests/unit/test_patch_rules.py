@@ -103,7 +103,7 @@ def test_nothing_to_do_in_another_text(tried: Rule, text: str) -> None:
 
 
 def test_a_python_file_that_does_not_parse_stays_as_it_is() -> None:
-    """Found by fuzzing: a rule that edits by text alone made the file a fault of ours."""
+    """Found by fuzzing: a rule that edits by text alone made the file invalid."""
     text = a_text_that_needs(BY_ID["amd-dlfcn-launcher"]) + "\n<<<<<<< HEAD\n"
     outcome = engine.transform("backends/amd/driver.py", text, RULES, "upstream")
     assert (outcome.text, outcome.applied) == (text, ())

@@ -1,4 +1,4 @@
-"""The real Triton's cache on real Windows: listed, cleared where stale, and given back."""
+"""The real Triton's cache on real Windows: listed, cleared where stale, and restored."""
 
 from __future__ import annotations
 

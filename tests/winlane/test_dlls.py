@@ -90,7 +90,7 @@ def test_real_extensions_are_loaded_from_where_dlls_says(machine: Machine, name:
 @pytest.mark.full
 @pytest.mark.parametrize("name", REAL)
 def test_tables_of_real_extensions_are_those_of_objdump(machine: Machine, name: str) -> None:
-    """GNU binutils know nothing of ours."""
+    """GNU binutils share no code with this package."""
     packages = [name.split()[0], "setuptools"]
     made = machine.environment("3.12", "full", packages)
     file = made.site_packages / REAL[name][1]

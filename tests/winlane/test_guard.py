@@ -31,7 +31,7 @@ def torch_of(env: Environment) -> list[str]:
 
 @pytest.mark.full
 def test_what_replaces_torch_is_refused(lane: Lane, machine: Machine) -> None:
-    """ComfyUI portable in a folder with a blank: proven by fix, guarded, attacked, given back."""
+    """ComfyUI portable in a folder with a blank: proven by fix, guarded, attacked, undone."""
     env = machine.environment("3.12", "comfyui", ["pip"], where=r"C:\my apps")
     machine.gpu()
     machine.register_python(machine.environment("3.12", "full"))

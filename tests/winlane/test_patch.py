@@ -184,7 +184,7 @@ def test_a_helper_module_of_another_compiler(
 
 @pytest.mark.full
 def test_fix_patches_what_doctor_finds_unpatched(machine: Machine) -> None:
-    """Upstream's files copied over triton-windows: found, patched, proven, and given back."""
+    """Upstream's files copied over triton-windows: found, patched, proven, and reverted."""
     version = overlay.VERSIONS["3.6.0"]
     made = overlay.fork(machine, version)
     upstream = overlay.upstream_site(machine.lane, version.upstream) / "triton"

@@ -1,4 +1,4 @@
-"""The Windows of one test: changed at will, and given back as it was found."""
+"""The Windows of one test: changed at will, and restored as it was found."""
 
 from __future__ import annotations
 

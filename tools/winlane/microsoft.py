@@ -153,7 +153,7 @@ class Microsoft:
             place(rf"{build}\{name}", f'@call "%~dp0vcvarsall.bat" {target} %*\r\n')
 
     def _describe(self) -> None:
-        """Write anew what depends on everything installed so far."""
+        """Write again the files that depend on everything installed so far."""
         place = self.host.place
         installed = {studio.path: studio for studio in reversed(self._studios)}
         for number, studio in enumerate(reversed(installed.values()), 1):

@@ -107,7 +107,7 @@ def _remove(wine: Wine, path: Path) -> None:
 
 
 def claim(cache: Cache, wine: Wine, worker: str) -> Prefix:
-    """A prefix for `worker`, made afresh when its last user did not give it back."""
+    """A prefix for `worker`, made again when its last user did not return it."""
     template = provide_template(cache, wine)
     for number in range(100):
         name = f"prefix-{worker}" + (f".{number}" if number else "")

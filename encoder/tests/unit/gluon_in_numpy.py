@@ -61,7 +61,7 @@ def rounded(values: Array) -> Array:
 
 
 class Numbers:
-    """Where the numbers of a tensor lie, and which were written."""
+    """The places of a tensor's numbers, and a mark for each that was written."""
 
     def __init__(self, tensor: torch.Tensor, start: int | None = None) -> None:
         """start: the address of the first; that of the tensor, unless it has no memory."""

@@ -1,4 +1,4 @@
-"""The kernel that this idea was published with, written anew from its description.
+"""The kernel that this idea was published with, written again from its description.
 
 As described: one program for each byte; it loads the whole row without a mask, so the row's length
 must be a power of two; it normalises; for each bin k it makes ONE phase, 2 * 3.14159 * k * pos / T,

@@ -81,7 +81,7 @@ def seen(
 
 
 def need(value: T | None, why: str) -> T:
-    """What a check has to look at; without it the check does not apply, and `why` says so."""
+    """Return `value`; raise NotApplicable with `why` where it is None or empty."""
     if not value:
         raise NotApplicable(why)
     return value

@@ -155,7 +155,7 @@ def windows_tree(cache: Cache, table: Mapping[str, Any], name: str, folder: Path
 
 
 def standin_torch(folder: Path) -> None:
-    """What Triton before 3.8 asks of torch. No version.py: to tritonwin there is no torch."""
+    """The parts of torch that Triton before 3.8 uses. No version.py: to tritonwin there is no torch."""
     files = torch_files("")
     del files["torch/version.py"]
     files["torch/__init__.py"] = (

@@ -301,10 +301,10 @@ class Fault:
 
 
 def faults(tree: DllTree) -> tuple[Fault, ...]:
-    """What keeps the file from being loaded, as far as files tell; empty where it loads.
+    """The faults that keep the file from being loaded, as far as files tell.
 
-    Delayed imports are left out: the file loads without them. A file that is damaged itself is
-    what needs, and what is needed.
+    Delayed imports are left out: the file loads without them. A damaged file is listed as one
+    that needs itself.
     """
     first, by_name = tree.modules[0], {m.name.lower(): m for m in tree.modules}
     rows: dict[str, list[tuple[str, Need]]] = {}
