@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Call
 from driver_outcomes import UPSTREAM, outcomes
 from environments import VirtualEnvironment, make_venv
 from installed import target
-from trees import describe_tree, tree_hash
+from trees import describe_tree, tree_hash, write
 from triton_trees import make_tree, sources
 
-from tritonwin.cli.app import run
 from tritonwin.driver.carry import DriverSession
 from tritonwin.facts.torch_triton import HOOK
 from tritonwin.journal import Store
@@ -33,6 +33,7 @@ STUBS = {
     "runtime/_allocation.py": "",
     "runtime/build.py": "def compile_module_from_src(**_): raise AssertionError\n",
 }
+HOOKED = ("--import-time", "--allow-unknown")
 KEPT = ("backends/nvidia/driver.py", "backends/nvidia/driver.c")
 
 
@@ -42,19 +43,25 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VirtualEnvironmen
     monkeypatch.setenv("TRITONWIN_HOME", str(tmp_path / "home"))
     made = make_venv(tmp_path / "venv")
     package = made.site_packages / "triton"
-    for name, text in STUBS.items():
-        (package / name).parent.mkdir(parents=True, exist_ok=True)
-        (package / name).write_text(text)
+    write(package, STUBS)
     for name in KEPT:
         shutil.copyfile(sources("3.6.0") / name, package / name)
     subprocess.run([made.python, "-c", "import triton.backends"], check=True, timeout=60)
     return made
 
 
-def driver(python: VirtualEnvironment, word: str, capsys: pytest.CaptureFixture[str]) -> Any:
-    capsys.readouterr()
-    run(["driver", word, "--python", str(python.python), "--json"])
-    return json.loads(capsys.readouterr().out)
+Switch = Callable[[str], Any]
+
+
+@pytest.fixture
+def driver(python: VirtualEnvironment, call: Call) -> Switch:
+    """`tritonwin driver WORD` of that Python: its document."""
+    return lambda word: call("driver", word, "--python", python.python, "--json").document
+
+
+@pytest.fixture
+def patch(python: VirtualEnvironment, call: Call) -> Callable[..., Any]:
+    return lambda *words: call("patch", *words, "--python", python.python, "--json").document
 
 
 def compiler(python: VirtualEnvironment) -> str:
@@ -66,37 +73,33 @@ def compiler(python: VirtualEnvironment) -> str:
     return done.stdout.strip()
 
 
-def test_it_goes_on_and_off_and_leaves_nothing(
-    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_goes_on_and_off_and_leaves_nothing(python: VirtualEnvironment, driver: Switch) -> None:
     before = tree_hash(python.site_packages)
-    assert driver(python, "status", capsys)["status"] == "off"
-    on = driver(python, "on", capsys)
+    assert driver("status")["status"] == "off"
+    on = driver("on")
     assert (on["status"], on["version"]) == ("switched-on", "3.6.0")
     assert on["backends"] == [{"name": "nvidia", "reason": ""}]
     assert compiler(python) == "_tritonwin_driver.adopt"
-    again = driver(python, "on", capsys)
+    again = driver("on")
     assert again["status"] == "unchanged"
-    status = driver(python, "status", capsys)
+    status = driver("status")
     assert (status["status"], status["hook"]["starts"], status["hook"]["current"]) == (
         "on",
         True,
         True,
     )
-    off = driver(python, "off", capsys)
+    off = driver("off")
     assert off["status"] == "switched-off"
     assert compiler(python) == "triton.runtime.build"
     assert tree_hash(python.site_packages) == before
-    assert driver(python, "off", capsys)["status"] == "unchanged"
+    assert driver("off")["status"] == "unchanged"
 
 
 def test_undo_leaves_the_tree_as_it_was(
-    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
+    python: VirtualEnvironment, driver: Switch, call: Call
 ) -> None:
     before = tree_hash(python.site_packages)
-    journal = driver(python, "on", capsys)["journal"]
-    run(["undo", journal, "--yes"])
-    capsys.readouterr()
+    call("undo", driver("on")["journal"], "--yes")
     shutil.rmtree(python.site_packages / "__pycache__", ignore_errors=True)
     assert tree_hash(python.site_packages) == before
 
@@ -118,7 +121,7 @@ NO_LIST = ("void *params[] = {{", "void *parameters[] = {{")
 )
 def test_what_is_not_known_is_left_alone(
     python: VirtualEnvironment,
-    capsys: pytest.CaptureFixture[str],
+    driver: Switch,
     name: str,
     changes: list[tuple[str, str]],
     reason: str,
@@ -127,7 +130,7 @@ def test_what_is_not_known_is_left_alone(
     for change in changes:
         file.write_text(file.read_text().replace(*change))
     before = tree_hash(python.site_packages)
-    refused = driver(python, "on", capsys)
+    refused = driver("on")
     assert (refused["status"], refused["backends"][0]["reason"]) == ("refused", reason)
     shutil.rmtree(python.site_packages / "__pycache__", ignore_errors=True)
     assert tree_hash(python.site_packages) == before
@@ -135,62 +138,58 @@ def test_what_is_not_known_is_left_alone(
 
 @pytest.mark.parametrize("rules", [False, True])
 def test_a_hook_that_was_cut_short_is_off_for_every_command(
-    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str], rules: bool
+    python: VirtualEnvironment, driver: Switch, patch: Any, rules: bool
 ) -> None:
     """`on` writes it again, `off` takes it out, and neither claims what `status` denies."""
     before = tree_hash(python.site_packages)
-    driver(python, "on", capsys)
-    where = ["--python", str(python.python)]
+    driver("on")
     if rules:
-        run(["patch", "apply", "--import-time", "--allow-unknown", *where])
+        patch("apply", *HOOKED)
     hook = python.site_packages / HOOK
     for word, end in (("on", "on"), ("off", "off")):
         hook.write_bytes(hook.read_bytes()[:-2000])
-        found = driver(python, "status", capsys)
+        found = driver("status")
         assert (found["status"], found["hook"]["damaged"]) == ("off", True)
-        assert driver(python, word, capsys)["status"] == f"switched-{word}"
-        assert driver(python, "status", capsys)["status"] == end
+        assert driver(word)["status"] == f"switched-{word}"
+        assert driver("status")["status"] == end
     assert compiler(python) == "triton.runtime.build"
     assert tree_hash(python.site_packages) == before
 
 
 def test_a_triton_that_no_longer_takes_the_driver_has_it_off(
-    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
+    python: VirtualEnvironment, driver: Switch
 ) -> None:
-    driver(python, "on", capsys)
+    driver("on")
     file = python.site_packages / "triton" / KEPT[0]
     file.write_text(file.read_text().replace(*NO_LIST))
-    assert driver(python, "status", capsys)["status"] == "off"
-    refused = driver(python, "on", capsys)
+    assert driver("status")["status"] == "off"
+    refused = driver("on")
     assert refused["status"] == "refused"
     assert refused["backends"][0]["reason"]
 
 
 def test_rules_and_driver_share_one_hook_in_any_order(
-    python: VirtualEnvironment, capsys: pytest.CaptureFixture[str]
+    python: VirtualEnvironment, driver: Switch, patch: Any
 ) -> None:
     before = tree_hash(python.site_packages)
-    where = ["--python", str(python.python)]
     turn = {
-        "driver on": lambda: driver(python, "on", capsys),
-        "driver off": lambda: driver(python, "off", capsys),
-        "patch on": lambda: run(["patch", "apply", "--import-time", "--allow-unknown", *where]),
-        "patch off": lambda: run(["patch", "revert", *where]),
+        "driver on": lambda: driver("on"),
+        "driver off": lambda: driver("off"),
+        "patch on": lambda: patch("apply", *HOOKED),
+        "patch off": lambda: patch("revert"),
     }
     for first, second in (("driver", "patch"), ("patch", "driver"), ("patch", "patch")):
         other = {"driver": "patch", "patch": "driver"}
         for word in (first, other[first]):
             turn[f"{word} on"]()
-        assert driver(python, "status", capsys)["status"] == "on"
+        assert driver("status")["status"] == "on"
         assert compiler(python) == "_tritonwin_driver.adopt"
         turn[f"{second} off"]()
         assert (python.site_packages / HOOK).exists()
-        left = driver(python, "status", capsys)["status"]
+        left = driver("status")["status"]
         assert left == ("off" if second == "driver" else "on")
-        run(["patch", "status", *where, "--json"])
-        assert (json.loads(capsys.readouterr().out)["hook"] is None) is (second == "patch")
+        assert (patch("status")["hook"] is None) is (second == "patch")
         turn[f"{other[second]} off"]()
-        capsys.readouterr()
         shutil.rmtree(python.site_packages / "__pycache__", ignore_errors=True)
         assert tree_hash(python.site_packages) == before, (first, second)
 

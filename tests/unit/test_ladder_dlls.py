@@ -7,11 +7,11 @@ from pathlib import Path
 
 import healthy
 import pytest
-from hosts import MemoryRegistry
+from hosts import fake_host
 from pe_files import pe_file
 
 from tritonwin.facts.records import ExtensionFile, Facts
-from tritonwin.system.host import Environment, Host
+from tritonwin.system.host import Host
 from tritonwin.verify import records
 from tritonwin.verify.causes import dll_hints
 
@@ -20,10 +20,7 @@ REFUSED = "ImportError: DLL load failed while importing libtriton: The specified
 
 
 def windows(folder: Path) -> Host:
-    env = Environment({"SystemRoot": str(folder / "Windows")}, windows=True)
-    return Host(
-        env=env, cwd=folder, home=folder, registry=MemoryRegistry({}), windows=True
-    )  # fmt: skip
+    return fake_host(folder, {"SystemRoot": str(folder / "Windows")})
 
 
 def facts(folder: Path) -> Facts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from dataclasses import replace
 from importlib.resources import files
 
@@ -19,12 +19,13 @@ from tritonwin.verify.setting import ProofSetting, obstacle, setting_for
 
 RUNGS = records.load().rung
 ALL = (*RUNGS, *records.load().bench)
+FOLDER = files("tritonwin.verify.rungs")
+PROGRAMS = {item.name for item in FOLDER.iterdir() if item.name.endswith(".py")}
 BY_ID = {rung.id: rung for rung in RUNGS}
 
 
 def test_rows_name_what_there_is() -> None:
-    folder = files("tritonwin.verify.rungs")
-    table = folder.joinpath("ladder.toml").read_text("utf-8")
+    table = FOLDER.joinpath("ladder.toml").read_text("utf-8")
     assert len(BY_ID) == len(RUNGS)
     for n, rung in enumerate(RUNGS):
         assert rung.title, rung.id
@@ -32,7 +33,7 @@ def test_rows_name_what_there_is() -> None:
         assert 60 <= rung.limit <= 3600, rung.id
         assert set(rung.needs) <= {earlier.id for earlier in RUNGS[:n]}, rung.id
         for file in (rung.program, *rung.helpers):
-            assert folder.joinpath(file).is_file(), file
+            assert FOLDER.joinpath(file).is_file(), file
         for demand in rung.demands:
             assert f"#           {demand.partition(':')[0]}" in table, rung.id
         assert set(rung.layers) <= set(LAYERS), rung.id
@@ -49,27 +50,14 @@ def test_fix_tries_the_same_four_as_ever() -> None:
 
 def test_programs_are_those_of_a_rung() -> None:
     used = {file for rung in ALL for file in (rung.program, *rung.helpers)}
-    there = {
-        item.name for item in files("tritonwin.verify.rungs").iterdir() if item.name[-3:] == ".py"
-    }
-    assert there - used == {"probe_runner.py", "__init__.py"}
+    assert PROGRAMS - used == {"probe_runner.py", "__init__.py"}
 
 
 def modules_of(file: str) -> set[str]:
     """The other files of `rungs/` that one imports."""
-    text = files("tritonwin.verify.rungs").joinpath(file).read_text("utf-8")
-    return {
-        f"{name}.py"
-        for node in ast.walk(ast.parse(text))
-        for name in _imported(node)
-        if files("tritonwin.verify.rungs").joinpath(f"{name}.py").is_file()
-    }
-
-
-def _imported(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+    text = FOLDER.joinpath(file).read_text("utf-8")
+    names = re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE)
+    return PROGRAMS & {f"{name}.py" for name in names}
 
 
 @pytest.mark.parametrize("rung", ALL, ids=lambda rung: rung.id)

@@ -17,6 +17,7 @@ import healthy
 import pytest
 from pace import PATIENCE, gone, wait_for
 from rich.console import Console
+from trees import write
 
 import tritonwin
 from tritonwin.output import proof
@@ -30,9 +31,7 @@ IMPORTED = records.select(only=["import-triton"])
 
 
 def stuck(tmp_path: Path) -> ProofSetting:
-    package = tmp_path / "triton"
-    package.mkdir()
-    (package / "__init__.py").write_text(STUCK)
+    write(tmp_path, {"triton/__init__.py": STUCK})
     return ProofSetting(
         facts=healthy.changed(),
         python=sys.executable,
@@ -77,16 +76,14 @@ def test_who_watches_sees_what_is_tried(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="reads /proc")
 def test_a_rung_ends_when_whoever_started_it_was_killed(tmp_path: Path) -> None:
     numbers = tmp_path / "numbers"
-    waits = "import time; time.sleep(600)"
-    package = tmp_path / "triton"
-    package.mkdir()
-    (package / "__init__.py").write_text(
+    starts = (
         "import os, subprocess, sys, time\n"
         "assert sys.stdin.read() == ''\n"
-        f"child = subprocess.Popen([sys.executable, '-c', {waits!r}])\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {STUCK!r}])\n"
         f"open({str(numbers)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}} ')\n"
         "time.sleep(600)\n"
     )
+    write(tmp_path, {"triton/__init__.py": starts})
     words = ["verify", "--python", sys.executable, "--only", "import-triton"]
     path = os.pathsep.join([str(tmp_path), str(Path(tritonwin.__file__).parents[1])])
     process = subprocess.Popen(

@@ -199,27 +199,19 @@ def say(text: str, code: int = 0) -> list[str]:
     return [sys.executable, "-c", f"print({text!r}); raise SystemExit({code})"]
 
 
-def test_a_compiler_that_succeeds_is_silent(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+def test_a_compiler_is_heard_where_it_fails_or_was_asked_to(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     windows_build._tritonwin_run(say("warning: strcat"), str(tmp_path))
     assert capfd.readouterr() == ("", "")
-
-
-def test_verbose_shows_the_line_and_what_was_said(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    with pytest.raises(subprocess.CalledProcessError, match="returned non-zero exit status 2"):
+        windows_build._tritonwin_run(say("error: cuda.h", 2), str(tmp_path))
+    assert "error: cuda.h" in capfd.readouterr().err
     monkeypatch.setenv("TRITON_VERBOSE", "1")
     windows_build._tritonwin_run(say("warning: strcat"), str(tmp_path))
     shown = capfd.readouterr().err
     assert sys.executable in shown
     assert "\nwarning: strcat\n" in shown
-
-
-def test_a_compiler_that_fails_is_heard(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(subprocess.CalledProcessError, match="returned non-zero exit status 2"):
-        windows_build._tritonwin_run(say("error: cuda.h", 2), str(tmp_path))
-    assert "error: cuda.h" in capfd.readouterr().err
 
 
 # -- the whole of it, with the one Windows compiler that Linux has

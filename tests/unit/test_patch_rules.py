@@ -67,32 +67,6 @@ def test_an_edit_is_small_marked_and_made_once(tried: Rule) -> None:
         ast.parse(edited)
 
 
-# The first form of each place is upstream's, changed so that its rule cannot know it.
-STRANGE = {
-    "windows-build": ("_build(name: str, src", "_build(other: str, src"),
-    "cache-replace": ("os.replace(temp_path, filepath)", "os.replace(temp_path, other)"),
-    "long-paths": ("os.path.join(self.cache_dir, self.key)", "self.cache_dir + self.key"),
-    "ptxas-output": ("close_fds=False", "close_fds=maybe"),
-    "temp-files": ("os.remove(fsrc.name)", "os.unlink(fsrc.name)"),
-    "libcuda-name": ("['libcuda.so.1']", "['libcuda.so.2']"),
-    "dlfcn": ("#include <dlfcn.h>\n", "#include <dlfcn.h> // twice\n"),
-    "aligned-memory": ("posix_memalign(&mem", "posix_memalign(0) + posix_memalign(&mem"),
-    "compound-literals": ("Extractor extraction_map[", "Extractor x = (Extractor){0}; int m["),
-    "extern-grep": ('"grep", "define"', '"grep", "-v"'),
-    "extern-folder": ("import argparse\nimport subprocess\n", "import subprocess, argparse\n"),
-}
-
-
-@pytest.mark.parametrize(("identifier", "change"), STRANGE.items(), ids=STRANGE)
-def test_a_form_that_is_not_known_is_left_alone(identifier: str, change: tuple[str, str]) -> None:
-    version = "3.7.1"
-    text = (sources(version) / BY_ID[identifier].file).read_text("utf-8")
-    assert change[0] in text
-    found = verdict(identifier, text.replace(*change))
-    assert (found.state, found.text) == ("unknown", None)
-    assert found.reason
-
-
 _ASKED = 'subprocess.check_output(["/sbin/ldconfig"])'
 
 

@@ -16,7 +16,7 @@ import pytest
 from environments import make_venv
 from hosts import fake_host
 from installed import target
-from trees import describe_tree, write
+from trees import describe_tree, plant, write
 from triton_trees import make_tree
 
 from tritonwin.errors import UserError
@@ -37,13 +37,8 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PatchSession:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     package = make_tree("3.7.1", tmp_path / "site")
     cache = tmp_path / "cache"
-    for entry, name in (
-        ("AAA", f"cuda_utils{SUFFIX}"),
-        ("BBB", "cuda_utils.cpython-310-x86_64-linux-gnu.so"),
-        ("CCC", "add.cubin"),
-    ):
-        (cache / entry).mkdir(parents=True)
-        (cache / entry / name).write_bytes(b"\x7fELF")
+    others = "BBB/cuda_utils.cpython-310-x86_64-linux-gnu.so"
+    plant(cache, f"AAA/cuda_utils{SUFFIX}", others, "CCC/add.cubin")
     python = target(tmp_path / "site", ext_suffix=SUFFIX, executable=str(tmp_path / "python"))
     host = fake_host(tmp_path, {"TRITON_CACHE_DIR": str(cache)}, windows=False)
     return PatchSession(
@@ -63,7 +58,8 @@ def cache_of(session: PatchSession) -> Path:
     return session.package.parents[1] / "cache"
 
 
-def test_helper_modules_of_the_unpatched_triton_go_and_come_back(session: PatchSession) -> None:
+def test_helper_modules_go_with_the_patch_and_with_its_end(session: PatchSession) -> None:
+    """Those of the unpatched Triton, and those of the patched one."""
     session.apply()
     assert entries(session) == ["BBB", "CCC"]
     clear = session.store.journals()[0]
@@ -71,13 +67,8 @@ def test_helper_modules_of_the_unpatched_triton_go_and_come_back(session: PatchS
     session.revert()
     undo(session.store, clear.id)
     assert entries(session) == ["AAA", "BBB", "CCC"]
-
-
-def test_helper_modules_of_the_patched_triton_go_with_the_patch(session: PatchSession) -> None:
     session.apply()
-    folder = cache_of(session)
-    (folder / "DDD").mkdir()
-    (folder / "DDD" / f"cuda_utils{SUFFIX}").write_bytes(b"\x7fELF")
+    plant(cache_of(session), f"DDD/cuda_utils{SUFFIX}")
     session.revert()
     assert entries(session) == ["BBB", "CCC"]
 
