@@ -22,7 +22,6 @@ from tritonwin.build.source import BuildContext, SourceError
 from tritonwin.errors import UserError
 from tritonwin.support import archives
 from tritonwin.support.addresses import DownloadError
-from tritonwin.support.archives import Allowance, TooMuchError
 from tritonwin.support.download import NotFoundError
 from tritonwin.support.sources import Sources, locate
 from tritonwin.support.wheel_choice import FileSource
@@ -132,17 +131,6 @@ def test_a_link_of_what_is_skipped_refuses_nothing(tmp_path: Path) -> None:
     (tmp_path / "x.tar.gz").write_bytes(tar({"x/setup.py": b""}, {"x/big/link": "gone"}))
     made = prepare(tmp_path, location=tmp_path / "x.tar.gz", skip=("big",))
     assert (made / "setup.py").is_file()
-
-
-@pytest.mark.parametrize("packed", [0, 1, MIB, 2**50])
-def test_what_may_come_out(packed: int) -> None:
-    allowance = Allowance(packed)
-    assert archives.SMALL <= allowance.bytes <= archives.MOST_BYTES
-    one = min(allowance.bytes, archives.LARGEST)
-    for _ in range(allowance.bytes // one):
-        allowance.take("a", one)
-    with pytest.raises(TooMuchError):
-        allowance.take("b", one)
 
 
 def test_a_folder_that_cannot_be_copied_is_no_failure_of_ours(tmp_path: Path) -> None:

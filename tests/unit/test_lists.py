@@ -314,12 +314,3 @@ def test_the_copy_that_ships_stands_in(
     assert shipped in found.links
     assert f"the list of {known_wheels().date} that ships with tritonwin" in found.notes[0]
     assert bool(server.asked) is not offline
-
-
-def test_a_certificate_that_nobody_signed(
-    server: ListServer, wheels: dict[str, Path], tmp_path: Path
-) -> None:
-    """The same server asked over TLS, which it does not speak."""
-    listed = place(server.releases("me/sage", [server.asset(wheels[A])]).replace("http:", "https:"))
-    (note,) = found(asked_of(tmp_path, listed)).notes
-    assert "SSL" in note

@@ -23,7 +23,6 @@ from schemas import validator
 from trees import tree_hash
 
 from tritonwin.front.door import Door
-from tritonwin.verify.records import RungResult
 
 mcp = pytest.importorskip("mcp", reason="the extra tritonwin[mcp] is not installed")
 serving = pytest.importorskip("tritonwin.front.mcp")
@@ -123,17 +122,6 @@ def test_without_a_browser_there_is_no_plan(world: World, monkeypatch: pytest.Mo
 
     with_client(world, use)
     assert world.shadow.exists()
-
-
-def test_verify(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    rung = RungResult(id="import-triton", title="it imports", state="passed", detail="", seconds=0)
-    monkeypatch.setattr("tritonwin.front.desk.ladder.climb", lambda *_: iter([rung]))
-
-    async def use(client: Any, front: Front) -> None:
-        answer = (await client.call_tool("verify", {})).structured_content
-        assert "it imports" in answer["said"]
-
-    with_client(world, use)
 
 
 def test_over_standard_input_and_output(tmp_path: Path) -> None:

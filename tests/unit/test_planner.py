@@ -51,16 +51,6 @@ def all_wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 # -- what becomes of problems
 
 
-def test_what_has_to_be_done_by_hand_is_told_with_its_commands() -> None:
-    asked = problem("driver-too-old")
-    asked = replace(asked, remedy=replace(asked.remedy, commands=("first", "second")))
-    plan = make_plan([asked], means(healthy.HEALTHY))
-    assert (plan.changes, plan.title()) == ((), "nothing")
-    assert [(u.problem, u.reason, u.help) for u in plan.unsolved] == [
-        ("driver-too-old", "this has to be done by hand", "Do it. first second")
-    ]
-
-
 def test_one_change_for_all_that_ask_for_it() -> None:
     unset = Action(name="set-variable", arguments={"variable": "CUDA_PATH"})
     asked = [problem("cuda-path-wrong", unset, unset), problem("ptxas-older-than-ptx", unset)]
@@ -105,36 +95,6 @@ def test_what_no_wheel_fits_is_left_with_its_reason(all_wheels: list[Path]) -> N
     assert plan.changes == ()
     assert "no wheel fits" in plan.unsolved[0].reason
     assert "tritonwin install" in plan.unsolved[0].help
-
-
-def test_what_comes_first_comes_first(all_wheels: list[Path]) -> None:
-    facts = replace(
-        healthy.HEALTHY,
-        distributions=(*healthy.HEALTHY.distributions, healthy.dist("triton", "3.5.1")),
-        target=replace(
-            healthy.TARGET, pth=PthFile(path="p._pth", entries=(".",), import_site=False)
-        ),
-    )
-    asked = [
-        problem("long-paths-off", Action(name="enable-long-paths")),
-        problem(
-            "triton-and-fork-both-installed",
-            Action(name="install-distribution", arguments={"requirement": "triton-windows<3.6"}),
-        ),
-        problem("cc-variable-wrong", Action(name="set-variable", arguments={"variable": "CC"})),
-    ]
-    plan = make_plan(asked, means(facts, all_wheels))
-    assert [c.action for c in plan.changes] == [
-        "set-variable",
-        "set-variable",
-        "set-variable",
-        "install-distribution",
-        "enable-site",
-    ]
-    install = plan.changes[3]
-    assert [(s.name, s.version) for s in install.sources] == [("triton-windows", "3.5.1.post21")]
-    assert "instead of 3.5.1.post24, triton 3.5.1" in install.what
-    assert from_json(Plan, to_json(plan)) == plan
 
 
 def test_without_rights_the_rest_of_the_plan_goes_on() -> None:
@@ -184,8 +144,11 @@ def test_whole_plans(all_wheels: list[Path]) -> None:
     machines = {
         "healthy": healthy.HEALTHY,
         "both Tritons": healthy.changed(distributions=both),
-        "both Tritons, packages out of sight": replace(
-            healthy.HEALTHY, distributions=both, target=replace(healthy.TARGET, pth=hidden)
+        "both Tritons, packages out of sight, a wrong variable": replace(
+            healthy.HEALTHY,
+            distributions=both,
+            target=replace(healthy.TARGET, pth=hidden),
+            variables=(wrong,),
         ),
         "torch for the CPU": cpu,
         "torch for the CPU, no Triton": replace(
@@ -310,6 +273,7 @@ def sources(plan: Plan) -> list[Any]:
 def test_every_plan(all_wheels: list[Path], facts: Facts) -> None:
     problems = [p for p in diagnose(facts, CHECKS).problems if p.severity != "info"]
     plan = make_plan(problems, means(facts, all_wheels))
+    assert from_json(Plan, to_json(plan)) == plan
     found = after(facts, plan)
     triton, new = found.distribution("triton-windows"), sources(plan)
     # no pair that the matrix forbids

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -41,16 +40,14 @@ PRIVATE: Facts = replace(
 )
 
 
-def test_facts_come_back_as_they_were_where_nothing_is_private(tmp_path: Path) -> None:
-    file = tmp_path / "s.json"
-    snapshot.write(PLAIN, file, Identity())
-    assert snapshot.read(file) == PLAIN
-
-
 def test_what_is_private_is_gone_and_the_rest_is_there(tmp_path: Path) -> None:
     file = tmp_path / "s.json"
     snapshot.write(PRIVATE, file, JOERG)
-    text = file.read_text(encoding="utf-8")
+    text = file.read_bytes().decode()
+    tree = json.loads(text)
+    assert text == json.dumps(tree, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    assert tree["schema"] == "tritonwin.snapshot/1"
+    assert [f.name for f in tmp_path.iterdir()] == ["s.json"]
     for leak in ("Jörg", "JRG", "12345678", "secret", "BOX"):
         assert leak not in text
     found = snapshot.read(file)
@@ -62,16 +59,6 @@ def test_what_is_private_is_gone_and_the_rest_is_there(tmp_path: Path) -> None:
     ]
     assert found.system.os == "windows"  # though the computer is called so
     assert found.target == PLAIN.target
-
-
-def test_file_is_sorted_utf8_with_one_field_a_line(tmp_path: Path) -> None:
-    file = tmp_path / "s.json"
-    snapshot.write(PRIVATE, file, JOERG)
-    data = file.read_bytes()
-    tree = json.loads(data)
-    assert data.decode() == json.dumps(tree, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    assert tree["schema"] == "tritonwin.snapshot/1"
-    assert [f.name for f in tmp_path.iterdir()] == ["s.json"]
 
 
 @pytest.mark.parametrize(
@@ -106,36 +93,6 @@ def test_only_a_snapshot_is_overwritten(tmp_path: Path, before: str | None, repl
 def test_places_that_cannot_be_written(tmp_path: Path, place: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         snapshot.write(PLAIN, tmp_path / place, Identity())
-
-
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "s.json"
-    snapshot.write(PLAIN, file, Identity())
-    before = file.read_bytes()
-
-    def full(self: Path, target: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(UserError, match="No space left on device"):
-        snapshot.write(PRIVATE, file, JOERG)
-    assert file.read_bytes() == before
-    assert [f.name for f in tmp_path.iterdir()] == ["s.json"]
-
-
-def test_a_link_is_written_through(tmp_path: Path) -> None:
-    target, link = tmp_path / "target.json", tmp_path / "link.json"
-    try:
-        link.symlink_to(target)
-    except OSError as error:
-        pytest.skip(f"this system refuses links: {error}")
-    if not link.is_symlink():
-        pytest.skip("Wine reports its links as plain files")
-    snapshot.write(PLAIN, link, Identity())
-    assert link.is_symlink()
-    assert snapshot.read(target) == PLAIN
 
 
 def _text(change: Callable[[dict[str, Any]], object] = lambda tree: None) -> str:
@@ -215,15 +172,15 @@ def test_a_gigabyte_of_zeros_is_refused_without_reading_it(
 
 @pytest.mark.parametrize(
     ("place", "message"),
-    [(".", "no ordinary file"), ("a\0b", "does not exist"), ("absent.json", "does not exist")],
+    [
+        (".", "no ordinary file"),
+        ("pipe", "no ordinary file" if hasattr(os, "mkfifo") else "does not exist"),
+        ("a\0b", "does not exist"),
+        ("absent.json", "does not exist"),
+    ],
 )
 def test_places_that_cannot_be_read(tmp_path: Path, place: str, message: str) -> None:
+    if hasattr(os, "mkfifo"):  # which is not waited for
+        os.mkfifo(tmp_path / "pipe")
     with pytest.raises(SnapshotError, match=message):
         snapshot.read(tmp_path / place)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
-def test_a_pipe_is_refused_instead_of_waiting(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(SnapshotError, match="no ordinary file"):
-        snapshot.read(tmp_path / "pipe")

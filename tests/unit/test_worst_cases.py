@@ -20,8 +20,6 @@ from tritonwin.build import attempt
 from tritonwin.facts.distributions import _named, holds, read_requirement
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
-from tritonwin.facts.snapshot import SnapshotError
-from tritonwin.facts.snapshot import read as read_snapshot
 from tritonwin.output.text import printable
 from tritonwin.patch import engine
 from tritonwin.patch.rules import RULES
@@ -220,21 +218,3 @@ def test_what_is_unpacked_whole_is_not_unpacked(tmp_path: Path, way: int) -> Non
     assert wheel_files.content_of(file).requires is None
     with pytest.raises(archives.ArchiveError, match="has a compression that no wheel"):
         archives.unpack_folders(file, {"a-1.dist-info": tmp_path / "out"})
-
-
-@pytest.mark.parametrize(
-    "text",
-    ['{"a":' * 100_000, '{"a":' + "[" * 1_000_000, '{"a":' + "9" * 5_000_000 + "}"],
-    ids=["objects", "lists", "digits"],
-)
-def test_a_snapshot_without_end(tmp_path: Path, text: str) -> None:
-    (tmp_path / "facts.json").write_text(text)
-    with pytest.raises(SnapshotError):
-        read_snapshot(tmp_path / "facts.json")
-
-
-@pytest.mark.parametrize("part", ["..%2F..%2Fany", "..%5Cany", "C%3Aany", "any%00"])
-def test_a_wheel_is_no_path(part: str) -> None:
-    """Its file name is that of the file which is written."""
-    with pytest.raises(wheels.WheelNameError):
-        wheels.read(f"https://h.org/x-1-py3-none-{part}.whl")

@@ -126,29 +126,6 @@ def test_each_toolkit_gets_its_toolset_and_its_environment(machine: Machine) -> 
     assert "not 14.51.36014: nvcc of CUDA 12.8 accepts" in reason
 
 
-@pytest.mark.full
-def test_a_plan_says_why_no_toolset_fits(machine: Machine) -> None:
-    machine.visual_studio("2026", "Community", "14.51.36014")
-    machine.windows_sdk()
-    machine.cuda_toolkit("system", "12.8")
-    env = machine.environment("3.12", "full")
-    standins.cuda_torch(env, machine.fakes, "2.9.1", "12.8")
-    done = machine.tool(
-        "build", "flash-attn", "--python", env.python, "--arch", "8.9", "--plan", "--json",
-        "--anyway", cwd="C:\\", timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 1, done.stderr
-    report = json.loads(done.stdout)
-    assert report["status"] == "refused"
-    assert report["plan"]["root"].startswith(r"C:\tw\b\flash-attn-")
-    refusals = {r["problem"]: r for r in report["plan"]["refusals"]}
-    assert (
-        "14.51.36014 of Visual Studio Community 2026"
-        in refusals["nvcc-host-compiler-mismatch"]["message"]
-    )
-    assert "v14.44" in refusals["nvcc-host-compiler-mismatch"]["help"]
-
-
 def test_vcvarsall_that_fails_and_exits_with_0_is_seen(machine: Machine) -> None:
     studio = machine.visual_studio("2022", "BuildTools", "14.44.35207")
     machine.windows_sdk()
