@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from environments import make_venv
 from wheel_files import make_wheel
 
 from tritonwin.support.pip import Pip
@@ -37,17 +37,11 @@ class TargetEnvironment:
 
 def make_environment(folder: Path, pip: Path) -> TargetEnvironment:
     """A virtual environment in `folder` that runs the pip of `pip_folder`."""
-    import venv  # which embedded Pythons lack, and the lane runs unit tests in one
-
-    builder = venv.EnvBuilder(with_pip=False)
-    builder.create(folder)
-    context = builder.ensure_directories(folder)
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    site = Path(context.env_dir, "Lib" if sys.platform == "win32" else f"lib/{version}")
+    made = make_venv(folder)
     return TargetEnvironment(
-        python=Path(context.env_exe),
-        site_packages=site / "site-packages",
-        pip=Pip((context.env_exe, "-B", str(pip))),
+        python=made.python,
+        site_packages=made.site_packages,
+        pip=Pip((str(made.python), "-B", str(pip))),
     )
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fat_binaries import container, entry
@@ -33,33 +35,41 @@ with open(os.path.join(os.environ["SEEN"], "seen.json"), "w", encoding="utf-8") 
     json.dump({"environ": dict(os.environ), "argv": sys.argv, "cwd": os.getcwd()}, file)
 """
 
-# Plans for every toolkit of the machine, and the environment that their programs would get.
-PLANS = r"""
-import json, os, subprocess, sys
+# in front of the programs below: a plan, and the environment that its programs would get
+PLANNED = r"""
+import json, subprocess, sys
 from dataclasses import replace
+from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tritonwin.build import command
 from tritonwin.build.jobs import resources
 from tritonwin.build.order import BuildMachine, Order
 from tritonwin.build.planner import plan
+from tritonwin.build.source import BuildContext, assemble
 from tritonwin.facts.collect import collect
+from tritonwin.facts.toolchain.cuda import newest_host_msvc
+from tritonwin.support.pip import Pip
 from tritonwin.system.host import Host
 
 host = Host.this_machine()
-facts = collect(python=sys.executable, host=host)
+facts = collect(python=sys.argv[2], host=host)
+def planned(facts, **order):
+    machine = BuildMachine(facts=facts, host=host, resources=resources())
+    return plan(Order(recipe="flash-attn", archs=("8.9",), jobs=1, **order), machine)
+def environment(made):
+    return command.command(made, host).environment(command.inherited(made, host))
+"""
+PLANS = r"""
 torch = facts.torch
 found = {}
-for cuda in sys.argv[2:]:
-    seen = replace(facts, torch=replace(torch, version="2.7.0+x", cuda=cuda))
-    machine = BuildMachine(facts=seen, host=host, resources=resources())
-    made = plan(Order(recipe="flash-attn", archs=("8.9",), jobs=1), machine)
+for cuda in sys.argv[3:]:
+    made = planned(replace(facts, torch=replace(torch, version="2.7.0+x", cuda=cuda)))
     if not made.possible:
         found[cuda] = {"refused": [r.message for r in made.refusals]}
         continue
-    env = command.command(made, host).environment(command.inherited(made, host))
     child = subprocess.run(
         [sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))"],
-        env=env, capture_output=True, timeout=60, check=True,
+        env=environment(made), capture_output=True, timeout=60, check=True,
     )
     found[cuda] = {
         "toolset": made.toolset.version,
@@ -70,6 +80,16 @@ for cuda in sys.argv[2:]:
     }
 print(json.dumps(found))
 """
+
+
+def answer(machine: Machine, program: str, *words: str) -> Any:
+    """The last line of a program that begins as PLANNED, run by the tool's Python."""
+    machine.place(r"C:\program.py", PLANNED + program)
+    code = "exec(open(r'C:\\program.py').read())"
+    given = (machine.drives.windows(SOURCES), *words)
+    command = subprocess.list2cmdline([machine.lane.tool.python, "-B", "-c", code, *given])
+    ran = machine.start(command, timeout=300).check()
+    return json.loads(ran.stdout.splitlines()[-1])
 
 
 def side_by_side(machine: Machine) -> Environment:
@@ -98,18 +118,10 @@ def test_each_toolkit_gets_its_toolset_and_its_environment(machine: Machine) -> 
             "GREETING": "Grüße ",
         }
     )
-    sources = machine.drives.windows(SOURCES)
-    tool = machine.lane.tool
-    program = PLANS.replace("python=sys.executable", f"python={env.python!r}")
-    machine.place(r"C:\plans.py", program)
-    code = "exec(open(r'C:\\plans.py').read())"
-    words = f'"{tool.python}" -B -c "{code}" "{sources}" {" ".join(TOOLKITS)}'
-    ran = machine.start(words, timeout=240).check()
-    found = json.loads(ran.stdout.splitlines()[-1])
+    found = answer(machine, PLANS, env.python, *TOOLKITS)
     for cuda in TOOLKITS:
-        answer = found[cuda]
-        assert answer.get("toolset") == BEST[cuda], answer
-        seen = {name.upper(): value for name, value in answer["env"].items()}
+        assert found[cuda].get("toolset") == BEST[cuda], found[cuda]
+        seen = {name.upper(): value for name, value in found[cuda]["env"].items()}
         assert seen["VCTOOLSVERSION"] == BEST[cuda]
         assert seen["VSCMD_ARG_TGT_ARCH"] == seen["VSCMD_ARG_HOST_ARCH"] == "x64"
         assert rf"MSVC\{BEST[cuda]}\bin\Hostx64\x64;" in seen["PATH"]
@@ -279,26 +291,7 @@ def test_an_embedded_python_builds_in_a_copy_of_itself(machine: Machine) -> None
 
 
 NVCC = r"""
-import json, subprocess, sys
-from dataclasses import replace
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from tritonwin.build import command
-from tritonwin.build.jobs import resources
-from tritonwin.build.order import BuildMachine, Order
-from tritonwin.build.planner import plan
-from tritonwin.build.source import BuildContext
-from tritonwin.build.source import assemble
-from tritonwin.facts.collect import collect
-from tritonwin.system.host import Host
-from tritonwin.facts.toolchain.cuda import newest_host_msvc
-from tritonwin.support.pip import Pip
-
-host = Host.this_machine()
-facts = collect(python=sys.argv[2], host=host)
-machine = BuildMachine(facts=facts, host=host, resources=resources())
-order = Order(recipe="flash-attn", archs=("8.9",), jobs=1, root=Path(r"C:\b"), cuda="assembled")
-made = plan(order, machine)
+made = planned(facts, root=Path(r"C:\b"), cuda="assembled")
 assert made.possible, made.refusals
 parts = [p for p in made.cuda.parts if p.name in sys.argv[4:]]
 cache = BuildContext(pip=lambda: Pip((), ""), folders=(Path(sys.argv[3]),), offline=True)
@@ -306,7 +299,7 @@ home = Path(made.cuda.path)
 home.parent.mkdir(parents=True)
 made.layout.temp.mkdir()
 assemble(parts, home, cache)
-env = command.command(made, host).environment(command.inherited(made, host))
+env = environment(made)
 without = {n: v for n, v in env.items() if n.upper() != "PATH"} | {"PATH": r"C:\windows\system32"}
 Path(r"C:\a.cu").write_text("__global__ void k() {}\n")
 def nvcc(*words, env=env):
@@ -340,15 +333,7 @@ def nvcc(machine: Machine, cuda: str, *names: str) -> dict[str, str]:
     standins.cuda_torch(env, machine.fakes, "2.11.0", cuda)
     parts = {part.name: part for part in parts_of(cuda, windows=True)}
     wheels = machine.lane.wheels("3.12", [f"{name}=={parts[name].version}" for name in names])
-    machine.place(r"C:\nvcc.py", NVCC)
-    sources = machine.drives.windows(SOURCES)
-    tool = machine.lane.tool
-    code = "exec(open(r'C:\\nvcc.py').read())"
-    done = machine.start(
-        f'"{tool.python}" -B -c "{code}" "{sources}" "{env.python}" "{wheels}" {" ".join(names)}',
-        timeout=300,
-    ).check()
-    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, str] = answer(machine, NVCC, env.python, wheels, *names)
     return found
 
 
