@@ -27,6 +27,16 @@ STAND_INS = {
 }
 
 
+def stand_in(folder: Path, backend: str) -> Path:
+    """The stand-in of the driver, compiled into the folder if it is not there."""
+    source, name, _ = STAND_INS[backend]
+    library = folder / name
+    if not library.exists():
+        command = ["/usr/bin/gcc", "-O1", "-w", "-shared", "-fPIC", "-o", library, FAKES / source]
+        subprocess.run([*command, "-ldl"], check=True, timeout=60)
+    return library
+
+
 @functools.cache
 def outcomes(
     version: str, mode: str, folder: Path, backend: str = "nvidia", package: Path | None = None
@@ -37,13 +47,9 @@ def outcomes(
         mode: compiled or python.
         package: the release's sources, where they were changed.
     """
-    source, name, log = STAND_INS[backend]
+    library, log = stand_in(folder, backend), STAND_INS[backend][2]
     scratch = folder / f"{backend}-{version}-{mode}{'-changed' if package else ''}"
     scratch.mkdir()
-    library = folder / name
-    if not library.exists():
-        command = ["/usr/bin/gcc", "-O1", "-w", "-shared", "-fPIC", "-o", library, FAKES / source]
-        subprocess.run([*command, "-ldl"], check=True, timeout=60)
     done = subprocess.run(
         [sys.executable, ROOT / "tests" / "driver" / "calls.py", backend,
          package or sources(version), mode, scratch / "c", library],

@@ -198,17 +198,12 @@ class Gcc:
 
     def __init__(self, folder: Path, includes: list[str], libraries: list[str]) -> None:
         self._folder, self._includes, self._libraries = folder, includes, libraries
-        self._count = 0
         self._made: dict[str, ModuleType] = {}
 
     def __call__(self, src: str, name: str, **_: Any) -> ModuleType:
-        if src not in self._made:
-            self._made[src] = self._compile(src, name)
-        return self._made[src]
-
-    def _compile(self, src: str, name: str) -> ModuleType:
-        self._count += 1
-        folder = self._folder / str(self._count)
+        if src in self._made:
+            return self._made[src]
+        folder = self._folder / str(len(self._made))
         folder.mkdir(parents=True)
         (folder / f"{name}.c").write_text(src)
         library = folder / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
@@ -223,4 +218,5 @@ class Gcc:
         spec = importlib.util.spec_from_file_location(name, library)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+        self._made[src] = module
         return module

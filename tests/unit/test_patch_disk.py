@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from killing import CAN_FORK, killed_at
 from pace import PATIENCE
-from trees import describe_tree
+from trees import describe_tree, plant
 from triton_trees import make_tree
 
 from tritonwin.errors import UserError
-from tritonwin.journal import JournalError, Store, faults, undo
+from tritonwin.journal import JournalError, Store, undo
 from tritonwin.patch import session
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.plan import examine, read_triton
@@ -241,9 +241,8 @@ def test_nothing_is_given_back_to_another_version(place: PatchSession) -> None:
 
 def test_compiled_files_go_and_others_stay(place: PatchSession) -> None:
     cached = place.package / "backends/nvidia/__pycache__"
-    cached.mkdir()
-    for name in ("driver.cpython-312.pyc", "driver.cpython-312.opt-1.pyc", "other.cpython-312.pyc"):
-        (cached / name).write_bytes(b"x")
+    names = ("driver.cpython-312", "driver.cpython-312.opt-1", "other.cpython-312")
+    plant(cached, *(f"{name}.pyc" for name in names))
     patch(place)
     assert [path.name for path in cached.iterdir()] == ["other.cpython-312.pyc"]
 
@@ -252,13 +251,10 @@ def test_what_was_compiled_from_any_patched_file_goes_with_the_patch(place: Patc
     files = {"dlfcn": "backends/nvidia/driver.c", "temp-files": "backends/nvidia/compiler.py"}
     for rule in ("tool-variables", *files):
         patch(place, rule)
-    compiled = [place.package / "__pycache__/knobs.cpython-312.pyc"]
-    compiled.append(place.package / "backends/nvidia/__pycache__/compiler.cpython-312.pyc")
-    for path in compiled:
-        path.parent.mkdir()
-        path.write_bytes(b"x")
+    plant(place.package / "__pycache__", "knobs.cpython-312.pyc")
+    plant(place.package / "backends/nvidia/__pycache__", "compiler.cpython-312.pyc")
     assert set(place.revert().changed) == {KNOBS, *files.values()}
-    assert not any(path.exists() for path in compiled)
+    assert not list(place.package.rglob("*.pyc"))
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
@@ -358,47 +354,29 @@ def test_of_two_at_once_one_patches(place: PatchSession, monkeypatch: pytest.Mon
 SOME = ("tool-variables", "temp-files", "dlfcn")
 
 
-def count_points(place: PatchSession, rules: tuple[str, ...]) -> int:
-    os.environ[faults.VARIABLE] = "0"
-    try:
-        faults._passed.clear()
-        patch(place, *rules)
-        return len(faults.passed())
-    finally:
-        del os.environ[faults.VARIABLE]
-
-
 @pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
 @pytest.mark.parametrize(
     ("rules", "stride"), [(SOME, 2), pytest.param((), 1, marks=pytest.mark.full)]
 )
-def test_killed_at_any_point(place: PatchSession, rules: tuple[str, ...], stride: int) -> None:
-    before = state(place)
-    plan = place.plan(RuleChoice(rules))
-    count = count_points(place, rules)
-    assert count >= 8 * len(plan.edits)
-    place.revert()
-    for point in range(1, count + 1, stride):
-        assert killed_at(point, lambda: place.carry_out(plan)), point
-        place.revert()
-        assert state(place) == before, point
-    assert place.carry_out(plan)
-    assert not set(rules) & set(needed(place))
+@pytest.mark.parametrize("act", ["apply", "revert"])
+def test_killed_at_any_point(
+    place: PatchSession, rules: tuple[str, ...], stride: int, act: str
+) -> None:
+    before, plan = state(place), place.plan(RuleChoice(rules))
 
+    def begin() -> None:
+        if act == "revert":
+            place.carry_out(plan)
 
-@pytest.mark.skipif(not CAN_FORK, reason="the lane kills processes inside Windows")
-@pytest.mark.parametrize(
-    ("rules", "stride"), [(SOME, 3), pytest.param((), 1, marks=pytest.mark.full)]
-)
-def test_killed_while_reverting(place: PatchSession, rules: tuple[str, ...], stride: int) -> None:
-    before = state(place)
-    plan = place.plan(RuleChoice(rules))
-    place.carry_out(plan)
+    begin()
     point = 1
-    while killed_at(point, lambda: place.revert()):
+    while killed_at(point, place.revert if act == "revert" else lambda: place.carry_out(plan)):
         place.revert()
         assert state(place) == before, point
-        place.carry_out(plan)
+        begin()
         point += stride
-    assert point >= 2 * len(plan.edits)
-    assert state(place) == before
+    assert point >= (2 if act == "revert" else 8) * len(plan.edits)
+    if act == "revert":
+        assert state(place) == before
+    else:
+        assert not {rule for edit in plan.edits for rule in edit.rules} & set(needed(place))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +33,10 @@ def site(tmp_path: Path) -> Path:
     return folder
 
 
-@contextmanager
-def journal(tmp_path: Path, of: Interpreter) -> Iterator[Journal]:
-    with Journal.begin(Store(tmp_path / "store"), target=of.executable, title="test") as opened:
-        yield opened
-
-
 def write(tmp_path: Path, of: Interpreter, choice: RuleChoice = ALL) -> str:
-    with journal(tmp_path, of) as opened:
-        install.write(opened, of, choice, driver=False)
-    return opened.header.id
+    with Journal.begin(Store(tmp_path / "store"), target=of.executable, title="test") as journal:
+        install.write(journal, of, choice, driver=False)
+    return journal.header.id
 
 
 def found_in(of: Interpreter) -> Hook:

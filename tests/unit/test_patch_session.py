@@ -219,22 +219,15 @@ def test_without_the_journal_nothing_can_be_given_back(session: PatchSession) ->
 # -- the Triton of a Python
 
 
-def examined(monkeypatch: pytest.MonkeyPatch, site: Path) -> None:
-    """The interpreter that a user named is looked at elsewhere; here it is a made-up one."""
-    chosen = TargetChoice(str(site.parent / "python"), "python", "")
-    monkeypatch.setattr(of_python, "find_target", lambda *_: chosen)
-    monkeypatch.setattr(
-        of_python, "examine_target", lambda executable, *_: target(site, executable=executable)
-    )
-
-
 @pytest.mark.parametrize("there", [{}, {"triton/readme.txt": ""}])
 def test_a_python_without_triton_is_told_what_to_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: dict[str, str]
 ) -> None:
     """Nor does a folder of that name without an __init__.py count, which Python imports too."""
     write(tmp_path / "site", {"empty.txt": "", **there})
-    examined(monkeypatch, tmp_path / "site")
+    chosen = TargetChoice(str(tmp_path / "python"), "python", "")
+    monkeypatch.setattr(of_python, "find_target", lambda *_: chosen)
+    monkeypatch.setattr(of_python, "examine_target", lambda *_: target(tmp_path / "site"))
     with pytest.raises(UserError, match="has no Triton") as refused:
         of_python.of_python(None, None, 30)
     assert "--triton DIR" in refused.value.help

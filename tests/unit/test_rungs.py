@@ -9,7 +9,6 @@ import json
 import math
 import os
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from driver_outcomes import need_gcc, stand_in
 from hypothesis import given
 from hypothesis import strategies as st
 from installed import install
@@ -321,13 +321,8 @@ def test_a_flaw_of_the_cache_is_named(
 @pytest.fixture(scope="module")
 def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The lane's stand-in driver, which keeps memory and computes nothing, for Linux."""
-    compiler = shutil.which("gcc")
-    if compiler is None or sys.platform == "win32":
-        pytest.skip("built with Linux' gcc")
-    source = Path(__file__).resolve().parents[2] / "tools/winlane/fakes/nvcuda.c"
-    library = tmp_path_factory.mktemp("driver") / "libcuda.so.1"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
-    return library
+    need_gcc()
+    return stand_in(tmp_path_factory.mktemp("driver"), "nvidia")
 
 
 @pytest.fixture
