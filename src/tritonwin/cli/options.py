@@ -128,7 +128,7 @@ class HelpContext(click.Context):
 
 
 class Group(click.Group):
-    """A group whose helps are in this form; without a command it says so."""
+    """A group that suggests the nearest of its commands for an unknown one."""
 
     context_class = HelpContext
 
@@ -143,6 +143,18 @@ class Group(click.Group):
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         cmd.context_class = HelpContext
         super().add_command(cmd, name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word, known = args[0], self.list_commands(ctx)
+        if word not in known and not word.startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = get_close_matches(word, known, n=1)
+            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            ctx.fail(f"There is no command {word!r}; {meant}")
+        return super().resolve_command(ctx, args)
 
 
 class Arch(Integers):
