@@ -13,6 +13,7 @@ import click
 
 from tritonwin.cli.options import (
     TargetOptions,
+    Whole,
     json_option,
     need_no_question,
     refuse_together,
@@ -67,7 +68,7 @@ def _ref(context: click.Context, option: click.Parameter, value: str | None) -> 
 @click.option("--arch", "archs", multiple=True, metavar="CC", help="Compile for this GPU: 8.9.")
 @click.option("--cuda", metavar="DIR|V", help="This CUDA toolkit; or: assembled.")
 @click.option("--msvc", metavar="V", help="This MSVC toolset: 14.44.")
-@click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Compilers at once.")
+@click.option("--jobs", type=Whole(1, 1024), metavar="N", help="Compilers at once.")
 @click.option("--nvcc-flag", "nvcc_flags", multiple=True, help="Pass this on to nvcc.")
 @click.option("--root", type=_PATH, metavar="DIR", help="Where build folders are made.")
 @click.option("--anyway", is_flag=True, help="Build although a wheel exists.")

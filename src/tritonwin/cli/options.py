@@ -157,6 +157,12 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
+class Whole(click.IntRange):
+    """A whole number between two bounds."""
+
+    name = "whole number"
+
+
 class Arch(Integers):
     """A compute capability: 89, 8.9 or sm_89, as the number 89."""
 
@@ -263,7 +269,7 @@ def target_options(command: Command) -> Command:
     for option in (
         click.option(
             "--timeout",
-            type=click.IntRange(1, 3600),
+            type=Whole(1, 3600),
             default=30,
             metavar="SECONDS",
             help="Time limit for each program of the target (default 30).",

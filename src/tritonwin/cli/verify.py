@@ -13,6 +13,7 @@ from tritonwin.cli import endings
 from tritonwin.cli.options import (
     Arch,
     TargetOptions,
+    Whole,
     json_option,
     path_option,
     refuse_together,
@@ -54,7 +55,7 @@ _STATUS: dict[Verdict, Exit] = {
 )
 @click.option(
     "--rung-timeout",
-    type=click.IntRange(1, 7200),
+    type=Whole(1, 7200),
     metavar="SECONDS",
     help="Give up on any rung after so long (default: its own limit, which --list shows).",
 )
