@@ -91,10 +91,13 @@ def test_a_fork_is_offered_what_it_lacks(call: Call, tmp_path: Path) -> None:
 
 
 def test_for_people(package: Path, call: Call) -> None:
+    at = f"--triton {package}\n"  # the commands are about the same folder
     for word, said in (
-        ("status", "24 needed, 0 unknown"),
+        ("status", "24 needed, 0 unknown. See them: "),
+        ("status", f"patch diff {at}"),
         ("diff", "--- a/runtime/build.py\n"),
-        ("apply", "To undo it: tritonwin patch revert"),
+        ("diff", f"patch apply {at}"),
+        ("apply", f"patch revert {at}"),
         ("status", "Nothing is needed."),
         ("revert", "Everything is as it was before."),
     ):

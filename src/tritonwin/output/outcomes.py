@@ -25,9 +25,15 @@ _SHOWN = 20  # of files, entries, actions and places; the rest is counted
 
 
 def _at(report: TargetDocument) -> str:
-    """The option that names the same Python again."""
-    python = word(report.target.executable) if report.target else None
-    return f" --python {python}" if python else ""
+    """The option that names the same Python, or the same folder of Triton, again."""
+    if report.target:
+        option, place = "--python", report.target.executable
+    elif isinstance(report, PatchReport):
+        option, place = "--triton", report.package
+    else:
+        return ""
+    named = word(place)
+    return f" {option} {named}" if named else ""
 
 
 # -- patch
@@ -102,7 +108,9 @@ def _closing(outcome: PatchReport) -> Iterator[TextLine]:
     if outcome.unverified and not outcome.refused:
         yield line(f"unverified, of no known release: {', '.join(outcome.unverified)}", "warning")
     if hook := outcome.hook:
-        yield line(f"The import hook in {hook.folder} {_state(hook, 'patch revert')}")
+        yield line(
+            f"The import hook in {hook.folder} {_state(hook, f'patch revert{_at(outcome)}')}"
+        )
     yield from map(line, outcome.notes)
     if outcome.status == "examined":
         needed, unknown = len(outcome.of("needed")), len(outcome.of("unknown"))
@@ -161,9 +169,10 @@ def of_driver(outcome: DriverReport) -> Iterator[TextLine]:
         yield line(f"  changed {file}")
     hook = outcome.hook
     if hook and (hook.damaged or not hook.starts):
-        yield line(f"The import hook in {hook.folder} {_state(hook, 'driver off')}")
+        yield line(f"The import hook in {hook.folder} {_state(hook, f'driver off{_at(outcome)}')}")
     elif hook and not hook.current:
-        yield line("Another version of tritonwin wrote it. To renew it: tritonwin driver on")
+        renew = f"tritonwin driver on{_at(outcome)}"
+        yield line(f"Another version of tritonwin wrote it. To renew it: {renew}")
     for note in outcome.notes:
         yield line(note)
     yield line(_DRIVER_VERDICTS[outcome.status].format(at=_at(outcome)))
@@ -197,7 +206,8 @@ def of_guard(outcome: GuardReport) -> Iterator[TextLine]:
     for file in outcome.changed or outcome.files:
         yield line(f"  {'changed' if outcome.changed else 'in'} {file}")
     for file in outcome.missing:
-        yield line(f"Missing or changed in {file}. To write it again: tritonwin guard on")
+        again = f"tritonwin guard on{_at(outcome)}"
+        yield line(f"Missing or changed in {file}. To write it again: {again}")
     for file in outcome.left:
         yield line(f"uv does not keep to it in the folder of {file}, which has its own constraints")
         yield line(f"  or begins with a byte order mark. Add there the lines of {outcome.uv}")
@@ -251,7 +261,7 @@ def of_caches(report: CacheReport) -> Iterator[TextLine]:
         yield from (_entry(each) for each in report.entries if each.entry.cache == cache.kind)
     stale = sum(judged.state == "stale" for judged in report.entries)
     text = f"{len(report.entries)} entries, {stale} stale."
-    yield line(text + (" Clear them: tritonwin cache clear" if stale else ""))
+    yield line(text + (f" Clear them: tritonwin cache clear{_at(report)}" if stale else ""))
 
 
 def _entry(judged: JudgedEntry) -> TextLine:
