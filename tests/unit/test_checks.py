@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import fields, replace
@@ -22,7 +21,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pc import pc
 from screens import LONGEST, height, of_facts, screen
-from triton_trees import sources
 
 from tritonwin.facts.records import (
     Facts,
@@ -31,7 +29,7 @@ from tritonwin.facts.records import (
 from tritonwin.problems import catalogue
 from tritonwin.problems.advice import context, names
 from tritonwin.problems.check import Check
-from tritonwin.problems.checks import CHECKS, caches
+from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose, findings_of
 from tritonwin.system import toml
 from tritonwin.system.codec import DecodeError, Json, from_json, to_json
@@ -166,27 +164,6 @@ def test_leaves_the_healthy_alone(row: dict[str, Any]) -> None:
     ignored = {"inductor-rename-windows"} if facts.torch.version.startswith("2.4") else set()
     worse = [p.id for p in diagnose(facts, CHECKS).problems if p.severity != "info"]
     assert set(worse) <= ignored
-
-
-def test_a_variable_that_this_triton_ignores_is_not_one_that_it_cannot_read() -> None:
-    """`ptxas-path-variable-ignored` names it."""
-    facts = defects("tool-variables")
-    facts = replace(facts, variables=(variable("TRITON_PTXAS_PATH", "D:\\J\u00f6rg"),))
-    found = [p.id for p in diagnose(facts, CHECKS).problems]
-    assert "triton-variable-not-ascii" not in found
-    assert "ptxas-path-variable-ignored" in found
-
-
-@pytest.mark.parametrize("release", ["windows:3.8.0.post29", "3.9.0"])
-def test_every_path_that_triton_reads_through_c_is_known(release: str) -> None:
-    knobs = sources(release).joinpath("knobs.py").read_text("utf-8")
-    asked = set(re.findall(r'env_\w*str\w*\(\s*"(TRITON_\w+(?:PATH|DIR|HOME))"', knobs))
-    tools = {
-        name.upper().replace("-", "_") for name in re.findall(r'env_nvidia_tool\("(.+)"\)', knobs)
-    }
-    assert len(asked) > 8
-    assert asked <= set(caches.path_variables().paths)
-    assert tools == set(caches.path_variables().tools)
 
 
 def test_a_linux_wheel_over_the_fork_is_one_problem() -> None:

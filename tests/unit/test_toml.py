@@ -20,7 +20,6 @@ from tritonwin.facts.system import VariableTable
 from tritonwin.facts.toolchain.parts import PartTable
 from tritonwin.patch.engine import RuleTable
 from tritonwin.problems.catalogue import CatalogueFile
-from tritonwin.problems.checks.caches import PathVariables
 from tritonwin.problems.explain.lines import ReadingTable
 from tritonwin.problems.explain.log_facts import FactTable
 from tritonwin.problems.explain.pair import NameTable
@@ -50,7 +49,6 @@ RECORDS: dict[str, type] = {
     "facts/variables.toml": VariableTable,
     "patch/rules/rules.toml": RuleTable,
     "problems/catalogue": CatalogueFile,
-    "problems/checks/variables.toml": PathVariables,
     "problems/explain/facts.toml": FactTable,
     "problems/explain/reading.toml": ReadingTable,
     "problems/explain/triton_names.toml": NameTable,

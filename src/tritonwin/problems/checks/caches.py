@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import PureWindowsPath
 
-from tritonwin.facts.records import Facts, HelperModule, Interpreter, Triton
+from tritonwin.facts.records import Facts, HelperModule, Interpreter
 from tritonwin.problems.check import (
     Seen,
     check,
@@ -17,27 +15,20 @@ from tritonwin.problems.check import (
     python_series,
     seen,
 )
-from tritonwin.problems.checks.triton import EXE_IN_VARIABLES
 from tritonwin.support.versions import fits
-from tritonwin.system.toml import read_resource
 
 _UTF_8 = 65001  # Windows' number for it as a code page
 
 
-@dataclass(frozen=True, kw_only=True)
-class PathVariables:
-    """The content of `variables.toml`."""
-
-    builds: tuple[str, ...]
-    paths: dict[str, str]
-    tools: dict[str, str]
-    switches: dict[str, str]
-
-
-@functools.cache
-def path_variables() -> PathVariables:
-    """The shipped names of variables that hold paths for Triton."""
-    return read_resource(__package__, "variables.toml", PathVariables)
+# Variables with a path that Triton 3.5 and later ask C for before the first kernel.
+_READ_THROUGH_C = (
+    "TRITON_CACHE_DIR",
+    "TRITON_HOME",
+    "TRITON_LIBDEVICE_PATH",
+    "TRITON_LIBCUDA_PATH",
+    "TRITON_CUDACRT_PATH",
+    "TRITON_CUDART_PATH",
+)
 
 
 @check("triton-home-not-writable")
@@ -68,35 +59,16 @@ def variable_not_ascii(facts: Facts) -> Iterator[Seen]:
     asks = fits(triton.version or "", ">=3.5")
     need(asks, "only Triton 3.5 and later ask C for their variables")
     need(facts.system.ansi_code_page != _UTF_8, "the code page of Windows is UTF-8")
-    # what is read at once comes first: the remedy is for the first
-    for name, later in sorted(_paths(triton, facts).items(), key=lambda item: bool(item[1])):
+    for name in _READ_THROUGH_C:
         variable = facts.variable(name)
-        if variable is None or variable.value.isascii():
-            continue
-        same = [v.scope for v in facts.variables if (v.name, v.value) == (name, variable.value)]
-        yield seen(
-            f'{name} is "{variable.value}"; C gives it in the code page of Windows, and '
-            f"Triton {triton.version} reads that as UTF-8{f', but only {later}' if later else ''}",
-            f"variable {name} ({', '.join(same or [variable.scope])})",
-            severity="warning" if later else None,
-            variable=name,
-            value=variable.value,
-        )
-
-
-def _paths(triton: Triton, facts: Facts) -> dict[str, str]:
-    """The variables that hold paths, each with the occasion on which `knobs.py` reads it.
-
-    It is empty for what is read before the first kernel. The names of tools hold an .exe in most
-    releases.
-    """
-    known = path_variables()
-    end = ".EXE_PATH" if EXE_IN_VARIABLES.intersection(triton.defects) else "_PATH"
-    found = {**known.paths, **{f"TRITON_{t}{end}": when for t, when in known.tools.items()}}
-    found.update({name: "" for name, set_ in known.switches.items() if facts.variable(set_)})
-    if facts.variable("TRITON_CACHE_DIR"):
-        found["TRITON_HOME"] = "for the folders of dumps and overrides, as TRITON_CACHE_DIR is set"
-    return found
+        # the home folder is read for dumps alone where the cache has a place of its own
+        unread = name == "TRITON_HOME" and facts.variable("TRITON_CACHE_DIR")
+        if variable and not variable.value.isascii() and not unread:
+            yield seen(
+                f'{name} is "{variable.value}"; C gives it in the code page of Windows, and '
+                f"Triton {triton.version} reads that as UTF-8",
+                variable,
+            )
 
 
 @check("stale-helper-module")

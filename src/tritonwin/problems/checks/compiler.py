@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import PureWindowsPath
 
 from tritonwin.facts.records import Compiler, Facts, MsvcToolset
 from tritonwin.problems.check import (
-    NotApplicable,
     Seen,
     check,
     need,
@@ -200,30 +197,11 @@ def tinycc_path(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     taken = any(c.chosen and c.family == "tinycc" for c in facts.compilers)
     need(taken, "TinyCC is not the compiler that Triton takes")
-    page = f"cp{facts.system.ansi_code_page}"
-    try:
-        codecs.lookup(page)
-    except LookupError:
-        raise NotApplicable("the code page of Windows is not known") from None
+    page = str(need(facts.system.ansi_code_page, "the code page of Windows is not known"))
     headers = facts.python_dev.headers if facts.python_dev else None
     for what, path in (("TinyCC lies in", triton.tinycc), ("Python's headers lie in", headers)):
-        letters = _beyond(path or "", page)
-        if letters:
-            yield seen(
-                f"{what} a folder whose name holds {letters}, which code page {page[2:]} has not",
-                path or "",
-                path=_folder(path or "", page),
-                value=letters,
-            )
-
-
-def _beyond(path: str, page: str) -> str:
-    """The letters that the code page lacks. Windows would put `?` or a similar letter there."""
-    return "".join(dict.fromkeys(letter for letter in path if not letter.encode(page, "ignore")))
-
-
-def _folder(path: str, page: str) -> str:
-    """The outermost folder that has to get another name."""
-    whole = PureWindowsPath(path)
-    outer = reversed((whole, *whole.parents))
-    return str(next(each for each in outer if _beyond(str(each), page)))
+        # Windows would put `?` or a similar letter in the place of these
+        lacking = (c for c in path or "" if not c.encode(f"cp{page}", "ignore"))
+        if path and (letters := "".join(dict.fromkeys(lacking))):
+            text = f"{what} a folder whose name holds {letters}, which code page {page} has not"
+            yield seen(text, path, value=letters)

@@ -15,7 +15,6 @@ from tritonwin.problems.check import (
     nvidia_capability,
     seen,
 )
-from tritonwin.problems.checks.caches import path_variables
 from tritonwin.support import matrix
 from tritonwin.support.versions import fits, parse
 
@@ -130,13 +129,29 @@ def host_compiler(facts: Facts) -> Iterator[Seen]:
 _GIB_A_THREAD = 7
 
 
+# Variables of builds, in which blanks and quotes are taken for a part of the value.
+_OF_BUILDS = (
+    "MAX_JOBS",
+    "NVCC_THREADS",
+    "BUILD_TARGET",
+    "DISTUTILS_USE_SDK",
+    "FLASH_ATTN_CUDA_ARCHS",
+    "FLASH_ATTENTION_FORCE_BUILD",
+    "FLASH_ATTENTION_SKIP_CUDA_BUILD",
+    "TORCH_CUDA_ARCH_LIST",
+    "CUDA_PATH",
+    "CUDA_HOME",
+    "TRITON_OFFLINE_BUILD",
+    "TRITON_BUILD_PROTON",
+    "TRITON_BUILD_WITH_CCACHE",
+)
+
+
 @check("build-variable-blanks")
 def variable_blanks(facts: Facts) -> Iterator[Seen]:
-    for name in path_variables().builds:
+    for name in _OF_BUILDS:
         variable = facts.variable(name)
-        if variable is None:
-            continue
-        if variable.flaws:
+        if variable and variable.flaws:
             yield seen(
                 f'{name} is "{variable.value}": {" and ".join(variable.flaws)}',
                 variable,

@@ -232,14 +232,11 @@ def launcher_stale_error(facts: Facts) -> Iterator[Seen]:
         )
 
 
-EXE_IN_VARIABLES = frozenset({"tool-variables", "tool-variables-3.3"})
-
-
 @check("ptxas-path-variable-ignored")
 def ptxas_variable(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     variable = need(facts.variable("TRITON_PTXAS_PATH"), "TRITON_PTXAS_PATH is not set")
-    if EXE_IN_VARIABLES.intersection(triton.defects):
+    if {"tool-variables", "tool-variables-3.3"}.intersection(triton.defects):
         yield seen(
             f"TRITON_PTXAS_PATH is {variable.value}; this Triton reads TRITON_PTXAS.EXE_PATH",
             variable,
