@@ -61,9 +61,7 @@ def test_files_that_no_record_lists_stay_where_they_are(shop: Shop) -> None:
     assert left == [line for line in before if "__pycache__" not in line]
 
 
-def test_forgetting_an_undo_destroys_nothing_that_cannot_be_had_again(
-    shop: Shop, tmp_path: Path
-) -> None:
+def test_forgetting_an_undo_destroys_nothing(shop: Shop, tmp_path: Path) -> None:
     """An edit of a package's file, a file that the new version replaces, a folder of no package."""
     shop.target.install(OLD)
     shop.target.install("helper-1.0-py3-none-any.whl")
@@ -77,9 +75,9 @@ def test_forgetting_an_undo_destroys_nothing_that_cannot_be_had_again(
     assert f"{site / 'sageattention' / 'new.py'}" in shown
     done = shop.call("undo", "--forget", "--yes")
     assert done.status == 0
-    assert f"  {site / 'leftover' / 'a.py'}" in done.out
-    kept = [p for p in (tmp_path / "home/kept").rglob("*") if p.is_file()]
-    assert {p.read_text() for p in kept} == {"my edit", "mine", "mine too"}
+    assert f"{tmp_path / 'home/kept'}" in done.out
+    kept = {p.read_bytes() for p in (tmp_path / "home/kept").rglob("*") if p.is_file()}
+    assert {b"my edit", b"mine", b"mine too"} <= kept
     done = shop.call("undo", "--list")
     assert (done.status, "changed nothing" in done.out) == (0, True)
 

@@ -190,8 +190,10 @@ def test_what_a_program_kept_from_being_deleted_goes_with_the_next_undo(setting:
 
 def test_forget(setting: Setting) -> None:
     identifier = setting.change()
-    assert setting.undo(identifier, "--forget", "--yes").status == 0
+    kept = setting.home / "kept" / identifier
+    assert str(kept) in setting.undo(identifier, "--forget", "--yes").out
     assert setting.store.journals() == ()
+    assert [p.read_text() for p in (kept / "area/kept").iterdir()] == ["old"]
     assert (setting.target / "a.txt").read_text() == "write a.txt"
     missing = setting.undo(identifier)
     assert (missing.status, "there is no journal" in missing.err) == (2, True)
@@ -304,12 +306,3 @@ def test_what_was_changed_since_stops_all_rounds(setting: Setting) -> None:
     (setting.target / "a.txt").write_text("mine")
     assert setting.undo("--yes").status == 1
     assert (setting.target / "a.txt").read_text() == "mine"
-
-
-def test_a_cleared_cache_is_freed(setting: Setting) -> None:
-    write(setting.cache, {f"{'A' * 52}/kernel.cubin": "x", f"{'A' * 52}/kernel.json": "{}"})
-    setting.call("cache", "clear", "--all", "--yes", "--python", sys.executable)
-    done = setting.undo("--forget", "--yes")
-    assert (done.status, done.out) == (0, "")
-    assert not (setting.home / "kept").exists()
-    assert not list(setting.store.root.rglob("*.cubin"))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--forget",
     is_flag=True,
-    help="Delete what is kept for an undo: the disk is freed, the change stays for good.",
+    help="Give an undo up: the folder with what was kept for it is named, and can be deleted.",
 )
 @json_option
 def command(

@@ -291,9 +291,11 @@ class Journal:
 
 def _free_name(store: Store, now: datetime) -> str:
     """A name after the time; the clock may have been set back to a time that was before."""
-    while os.path.lexists(store.folder(name := f"{now:%y%m%d-%H%M%S-%f}")):
+    while True:
+        name = f"{now:%y%m%d-%H%M%S-%f}"
+        if not any(map(os.path.lexists, (store.folder(name), store.aside(name)))):
+            return name
         now += timedelta(microseconds=1)
-    return name
 
 
 def _spelled(path: Path) -> str:

@@ -17,7 +17,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tritonwin.errors import UserError
-from tritonwin.journal.disk import JournalError, content, discard, refusal, replace_text
+from tritonwin.journal.disk import (
+    JournalError,
+    content,
+    discard,
+    in_words,
+    refusal,
+    rename,
+    replace_text,
+)
 from tritonwin.journal.log import RESERVE, DamagedLogError, Log
 from tritonwin.journal.records import Header, MakeFolder, State, Unreadable
 from tritonwin.system.access import hold, nearest_existing
@@ -188,19 +196,24 @@ class Store:
             self.write_header(changed)
         return changed
 
-    def forget(self, identifier: str) -> tuple[Path, ...]:
-        """Delete a journal and what it kept: it cannot be undone any more.
+    def aside(self, identifier: str) -> Path:
+        """The folder of a journal that was given up."""
+        return self.root.parent / "kept" / identifier
 
-        Returns what could not be deleted, since a program has it loaded. Of a damaged one, areas on
-        other volumes are not known and stay.
+    def forget(self, identifier: str) -> tuple[Path, ...]:
+        """Give a journal up: it cannot be undone any more. Nothing is deleted.
+
+        Returns the folders with what it kept, its own one moved aside. Of a damaged journal those
+        on other volumes are not known. Raises JournalError.
         """
-        areas: tuple[Path, ...] = ()
+        others: tuple[Path, ...] = ()
         with contextlib.suppress(JournalError):
-            areas = self.areas(identifier, self.log(self.header(identifier)))
-        left = [area for area in areas if not discard(area)]
-        if not left and not discard(self.folder(identifier)):
-            left.append(self.folder(identifier))
-        return tuple(left)
+            others = self.areas(identifier, self.log(self.header(identifier)))[1:]
+        aside = self.aside(identifier)
+        with in_words():
+            aside.parent.mkdir(exist_ok=True)
+        rename(self.folder(identifier), aside)
+        return (aside, *(each for each in others if os.path.lexists(each)))
 
     def later(self, header: Header, apart: Collection[str] = ()) -> Header | None:
         """The newest journal of the same target that came after this one and is not undone.

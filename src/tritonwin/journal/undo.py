@@ -86,21 +86,6 @@ class UndoResult:
         return any(r.lost or (r.conflicts and r.state != "undone") for r in self.reports)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Forgotten:
-    """The result of giving up an undo.
-
-    Attributes:
-        left: folders that a program keeps from being deleted.
-        aside: the folder with the kept files that are somebody's own; None: there were none.
-        places: where these were.
-    """
-
-    left: tuple[str, ...] = ()
-    aside: str | None = None
-    places: tuple[str, ...] = ()
-
-
 def preview(store: Store, identifier: str, registry: RegistryWriter | None = None) -> UndoReport:
     """The report that `undo` would return. Nothing is changed.
 

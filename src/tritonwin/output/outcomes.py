@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from tritonwin.driver.records import DriverOutcome, DriverStatus
 from tritonwin.facts.records import Cache, Facts
 from tritonwin.journal import Conflict
 from tritonwin.journal.records import Header, State, Unreadable
-from tritonwin.journal.undo import Forgotten, UndoReport, UndoResult
+from tritonwin.journal.undo import UndoReport, UndoResult
 from tritonwin.output.blocks import Span, TextLine, Tone, line
 from tritonwin.output.documents import Document, TargetDocument, target_of
 from tritonwin.output.text import few, size
@@ -282,7 +283,7 @@ def of_clearing(clearing: Clearing) -> Iterator[TextLine]:
 
 def of_cleared(journal: str) -> Iterator[TextLine]:
     yield line(f"Cleared. To restore it: tritonwin undo {journal}")
-    yield line(f"To free the disk: tritonwin undo --forget {journal}")
+    yield line(f"To free the disk: tritonwin undo --forget {journal}, which names the folder")
 
 
 # -- journals and undo
@@ -327,7 +328,7 @@ def of_journals(headers: Sequence[Header], unreadable: Sequence[Unreadable]) -> 
 def of_damaged(unreadable: Sequence[Unreadable]) -> Iterator[TextLine]:
     for each in unreadable:
         yield line(f"{each.id}  damaged      {each.reason}", "warning")
-        yield line(f"give it up, with what it kept: tritonwin undo --forget {each.id}", indent=6)
+        yield line(f"give it up: tritonwin undo --forget {each.id}", indent=6)
 
 
 def of_undo(result: UndoResult) -> Iterator[TextLine]:
@@ -359,13 +360,10 @@ def _report(report: UndoReport, then: Sequence[Header]) -> Iterator[TextLine]:
     yield line(_verdict(report))
 
 
-def of_forgotten(done: Forgotten | None) -> Iterator[TextLine]:
-    """The files that were not deleted, and why."""
-    for folder in done.left if done else ():
-        yield line(f"{folder} could not be deleted: a program still uses something in it")
-    if done and done.aside:
-        yield line(f"These files are of no package, so they were moved to {done.aside}:")
-        yield from (line(place, indent=2) for place in few(done.places, _SHOWN))
+def of_forgotten(folders: Iterable[Path]) -> Iterator[TextLine]:
+    """Where what was kept for the undo lies."""
+    for folder in folders:
+        yield line(f"To free the disk, delete what was kept for the undo: {folder}")
 
 
 def conflict_lines(conflict: Conflict) -> Iterator[TextLine]:

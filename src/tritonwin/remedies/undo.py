@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,13 +12,8 @@ from typing import TYPE_CHECKING
 from tritonwin.errors import UserError
 from tritonwin.facts.history import forget_proven
 from tritonwin.journal import Header, JournalError, Store, UndoReport, preview, undo
-from tritonwin.journal.disk import is_real_folder
 from tritonwin.journal.log import DamagedLogError
-from tritonwin.journal.records import Move
-from tritonwin.journal.tree import file_hash, is_compiled
-from tritonwin.journal.undo import Forgotten, UndoResult
-from tritonwin.system.codec import DecodeError, from_json
-from tritonwin.system.files import is_file
+from tritonwin.journal.undo import UndoResult
 from tritonwin.system.host import Environment
 
 if TYPE_CHECKING:
@@ -92,21 +84,16 @@ def undo_change(
         return UndoResult(reports=tuple(reports), damaged=damaged)
 
 
-def forget_change(options: UndoOptions, store: Store, agree: Agree) -> Forgotten | None:
-    """Delete what is kept for the undo of a change; None without consent.
-
-    Only what can be had again is deleted: files of packages as their RECORDs list them, their
-    metadata and bytecode, entries of caches. Other files that were kept are moved aside.
+def forget_change(options: UndoOptions, store: Store, agree: Agree) -> tuple[Path, ...]:
+    """Give up the undo of a change; the folders with what was kept for it, empty without consent.
 
     Raises:
         UserError: there is no such change, or it was cut off in the middle and its target exists.
     """
     damaged = next((d for d in store.unreadable() if d.id == options.identifier), None)
     if damaged is not None:
-        if not agree(f"{damaged.reason}. Give up what it changed?"):
-            return None
-        kept = store.folder(damaged.id) / "area" / "kept"
-        return _forgotten(damaged.id, [(path, path) for path in _files(kept)], store)
+        agreed = agree(f"{damaged.reason}. Give up what it changed?")
+        return store.forget(damaged.id) if agreed else ()
     header = _header(options, store)
     with store.lock(header.target, _WAIT):
         header = store.header(header.id)
@@ -118,80 +105,8 @@ def forget_change(options: UndoOptions, store: Store, agree: Agree) -> Forgotten
                     f"{header.id} was cut off in the middle; its target is neither old nor new",
                     f"Undo it first: tritonwin undo {header.id}",
                 )
-        if not agree(f"Never undo {header.id} ({header.title})?"):
-            return None
-        return _forgotten(header.id, list(_of_others(header, store)), store)
-
-
-def _forgotten(identifier: str, others: Sequence[tuple[Path, Path]], store: Store) -> Forgotten:
-    """Move the files of others aside, each by the place where it was, and delete the rest."""
-    aside = None
-    if others:
-        home = store.root.parent / "kept"
-        home.mkdir(parents=True, exist_ok=True)
-        aside = tempfile.mkdtemp(prefix=f"{identifier}-", dir=home)
-    for number, (kept, place) in enumerate(others):
-        shutil.move(kept, f"{aside}/{number}-{place.name}")
-    left = store.forget(identifier)
-    return Forgotten(
-        left=tuple(map(str, left)),
-        aside=aside,
-        places=tuple(str(place) for _, place in others),
-    )
-
-
-def _of_others(header: Header, store: Store) -> Iterator[tuple[Path, Path]]:
-    """The kept files that no package and no cache can bring back, and the places they had."""
-    # an undo needs none of these
-    from tritonwin.remedies.installed import recorded
-    from tritonwin.remedies.plan import ClearCache, Plan
-
-    try:
-        log = store.log(header)
-    except JournalError:
-        kept = store.folder(header.id) / "area" / "kept"
-        yield from ((path, path) for path in _files(kept))
-        return
-    areas = store.areas(header.id, log)
-    moved = {
-        Path(step.destination): Path(step.source)
-        for step in log.steps
-        if isinstance(step, Move)
-        and any(Path(step.destination).parent == area / "kept" for area in areas)
-    }
-    listed = {
-        os.path.normcase(os.path.normpath(place.parent / name)): digest
-        for kept, place in moved.items()
-        if place.suffix == ".dist-info"
-        for name, digest in (recorded(kept) or {}).items()
-    }
-    try:
-        changes = from_json(Plan, store.plan(header.id)).changes
-    except DecodeError:  # no plan, or that of another version
-        changes = ()
-    cleared = {path for c in changes if isinstance(c, ClearCache) for path in c.removes}
-    for kept, origin in moved.items():
-        if origin.suffix == ".dist-info" or str(origin) in cleared:
-            continue
-        for file in _files(kept):
-            place = origin / file.relative_to(kept)
-            digest = listed.get(os.path.normcase(place))
-            if is_compiled(place):
-                continue
-            if digest and is_file(file) and not file.is_symlink():
-                found = base64.urlsafe_b64encode(bytes.fromhex(file_hash(file))).decode()
-                if digest == f"sha256={found.rstrip('=')}":
-                    continue
-            yield file, place
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """The files at or below a path, links included."""
-    if not is_real_folder(folder):
-        yield from [folder] if os.path.lexists(folder) else []
-        return
-    for child in sorted(folder.iterdir()):
-        yield from _files(child)
+        agreed = agree(f"Never undo {header.id} ({header.title})?")
+        return store.forget(header.id) if agreed else ()
 
 
 def _header(options: UndoOptions, store: Store) -> Header:
