@@ -49,6 +49,9 @@ def attempt(name: str, call: Any) -> Any:
     made = record.attempt(name, call)
     if AMD and packed:  # its compiled launcher names an argument by a number that it was not given
         record.outcomes[-1][1] = re.sub(r" \(at -?\d+\)", "", record.outcomes[-1][1])
+    # a tensor map is refused in words of the compiled one's own
+    if name.startswith(("map", "im2col", "a wrong")) and "Error: " in record.outcomes[-1][1]:
+        record.outcomes[-1][1] = "refused"
     return made
 
 
@@ -141,14 +144,12 @@ if nested:
         [4, 8, 8, 4, 1, 2], [(1, Tensor(32)), 2, (0.5, (3, None), (4,))])  # fmt: skip
     run("a wrong tuple", [("i32", "i32")], [4, 4], [5])
 run("metadata", ["i32"], [4], [1], md=metadata(8, 1, 65536))
-run("more metadata", ["i32"], [4], [1], md=metadata(1, 1, 240 * 1024))
-clusters = not AMD or "hipDrvLaunchKernelEx" in text + c_text
-if clusters:
+if not AMD:  # its gfx1250 alone has them
     for ctas in (2, 16):
         run(f"clusters of {ctas}", ["*fp32"], [8], [Tensor(8)], ctas=ctas)
 if hasattr(sample, "launch_cooperative_grid"):
     run("cooperative", ["i32"], [4], [1], cooperative=True)
-    if clusters:
+    if not AMD:
         run("cooperative clusters", ["i32"], [4], [1], cooperative=True, ctas=2)
 if hasattr(sample, "launch_pdl"):
     run("pdl", ["i32"], [4], [1], pdl=True)

@@ -48,14 +48,6 @@ def parse(form: str, arguments: tuple[Any, ...]) -> list[Any]:
     return [cell.value for cell in cells]
 
 
-def type_name(value: object) -> str:
-    """The `tp_name` of a type: with its module where it was written in C."""
-    kind = type(value)
-    in_c = not kind.__flags__ & (1 << 9)
-    module = kind.__module__ if in_c else "builtins"
-    return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
-
-
 class Api:
     """Functions of a driver's library, looked up once. A class below has their signatures.
 

@@ -28,13 +28,12 @@ _PROPERTIES = {
     "max_shared_mem": 97, "max_num_regs": 12, "multiprocessor_count": 16, "warpSize": 10,
     "sm_clock_rate": 13, "mem_clock_rate": 36, "mem_bus_width": 37,
 }  # fmt: skip
-_MAJOR, _MINOR, _SHARED_OPTIN, _SHARED_OVERSIZED, _SHARED_PER_SM = 75, 76, 97, 150, 81
+_MAJOR, _MINOR, _SHARED_OPTIN, _SHARED_PER_SM = 75, 76, 97, 81
 # of cuFuncGetAttribute and cuFuncSetAttribute
 _MAX_THREADS, _STATIC_SHARED, _LOCAL, _REGISTERS, _DYNAMIC_SHARED = 0, 1, 3, 4, 8
-_LARGE_CLUSTERS, _SHARED_MODE, _OVERSIZED_SHARED = 14, 17, 3
+_LARGE_CLUSTERS = 14
 _PREFER_SHARED, _PRINTF_FIFO, _CLUSTER_DIMENSION = 1, 1, 4
 _USUAL_SHARED = 48 * 1024
-_SHARED_ABOVE = "CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE"
 
 _SIGNATURES: dict[str, Sequence[Any]] = {
     "cuGetErrorString": (c_int, c_void_p),
@@ -140,12 +139,7 @@ class CudaUtils(TensorMaps, Packed):
     def get_device_properties(self, number: int) -> dict[str, int]:
         driver = self._driver
         device = self._device(number)
-        numbers = dict(_PROPERTIES)
-        if "MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK" in self._text:
-            capability = (driver.attribute(_MAJOR, device), driver.attribute(_MINOR, device))
-            if capability == (10, 7):
-                numbers["max_shared_mem"] = _SHARED_OVERSIZED
-        return {name: driver.attribute(which, device) for name, which in numbers.items()}
+        return {name: driver.attribute(which, device) for name, which in _PROPERTIES.items()}
 
     def _device(self, number: int) -> int:
         found = c_int(number)
@@ -206,10 +200,6 @@ class CudaUtils(TensorMaps, Packed):
         driver = self._driver
         optin = driver.attribute(_SHARED_OPTIN, device)
         if shared <= _USUAL_SHARED or optin <= _USUAL_SHARED:
-            return
-        if _SHARED_ABOVE in self._text and not driver.status(
-            "cuFuncSetAttribute", function, _SHARED_MODE, _OVERSIZED_SHARED
-        ):
             return
         driver("cuFuncSetCacheConfig", function, _PREFER_SHARED)
         driver.attribute(_SHARED_PER_SM, device)

@@ -49,7 +49,6 @@ _SIGNATURES: dict[str, Sequence[Any]] = {
     "hipPointerGetAttribute": (c_void_p, c_int, c_uint64),
     "hipModuleLaunchKernel": _SINGLE,
     "hipModuleLaunchCooperativeKernel": _SINGLE,
-    "hipDrvLaunchKernelEx": (c_void_p, c_void_p, c_void_p, c_void_p),
 }
 
 
@@ -89,6 +88,7 @@ class HipDriver(Api):
             )
         self.named("hipGetErrorString").restype = c_char_p
         self.launch = self.named("hipModuleLaunchKernel")
+        self.launch_cooperative = self.named("hipModuleLaunchCooperativeKernel")
 
     def failure(self, status: int) -> str:
         text = self.named("hipGetErrorString")(status) or b""
@@ -101,30 +101,6 @@ class HipDriver(Api):
         if status == 1:
             self.status("hipGetLastError")  # the runtime would report it again
         return status, found.value
-
-    def submit(
-        self, entry: Any, grid: Sequence[int], block: bytes, values: dict[str, Any], plain: bool
-    ) -> int:
-        """Launch in the way that clusters and a cooperative grid ask for.
-
-        Args:
-            entry: of `launch.Careful`; its last parts are configuration, function, arguments.
-        """
-        configuration, function, arguments = entry[7:]
-        if entry[4] > 1:
-            try:
-                ex = self.named("hipDrvLaunchKernelEx")
-            except RuntimeError:
-                raise RuntimeError(
-                    "missing hipDrvLaunchKernelEx symbol; please update HIP runtime"
-                ) from None
-            result: int = ex(configuration, function, arguments, None)
-            return result
-        name = "hipModuleLaunchKernel" if plain else "hipModuleLaunchCooperativeKernel"
-        threads, shared = struct.unpack("<I8xI", block)
-        return self.status(
-            name, function, *grid, threads, 1, 1, shared, values["stream"], arguments, None
-        )
 
     @staticmethod
     def ensure_context() -> None:

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     # and for the driver: configuration, function, parameters
     Entry = tuple[Any, Any, Any, Any, int, Any, Any, Any, Any, Any]
 
-INVALID_VALUE, INVALID_CONTEXT = 1, 201
+INVALID_VALUE = 1
 _CONFIGURATION, _ATTRIBUTE = 56, 72  # bytes of CUlaunchConfig and of CUlaunchAttribute
-_ATTRIBUTE_IDS = {"cooperative": 2, "cluster": 4, "policy": 5, "pdl": 6, "oversized": 18}
-_OVERSIZED = 228 * 1024
+_GIVEN = ("function", "cooperative", "pdl")  # compared by identity in the fast path
+_ATTRIBUTE_IDS = {"cooperative": 2, "cluster": 4, "policy": 5, "pdl": 6}
 # by the letter of `struct`: an argument's type in C, and Python's conversion to it
 _KINDS: dict[str, tuple[Any, Any]] = {
     "B": (ctypes.c_uint8, as_unsigned_long), "b": (ctypes.c_int8, as_long),
@@ -75,7 +75,7 @@ class ArgumentLayout:
         self.arguments_format = form
         self.format = f"{form}{pad}x3I16s4xQ"
         self.attributes = self.configuration + _CONFIGURATION
-        self.pointers = self.attributes + 5 * _ATTRIBUTE
+        self.pointers = self.attributes + len(_ATTRIBUTE_IDS) * _ATTRIBUTE
         self.size = self.pointers + 8 * len(codes)
         self.aligned = any(code == "128s" for code in codes)
 
@@ -102,11 +102,8 @@ def launch({parameters}):
         {pack}
     except Exception:
         entry = None
-    if entry is None:
+    if entry is None or call({call}):
         return careful({parameters})
-    status = call({call})
-    if status:
-        again(status, entry)
     keep(entry)
 """
 _CUDA_CALL = "to_config, to_function, to_arguments, None"
@@ -259,7 +256,6 @@ class Careful:
             "keep": self._pool.append,
             "call": self._driver.launch,
             "careful": careful,
-            "again": self._again,
             "unusual": UnusualError,
             "bf16": bf16,
             "map_bytes": map_bytes,
@@ -278,11 +274,8 @@ class Careful:
             values["enter_hook"](values["launch_metadata"])
         if launcher.packed:
             arguments = list(_flattened(launcher.nested, arguments))
-            packed = [self._leaf(n, arguments[n]) for n in launcher.passed]
-            packed += [self._scratch(values, name) for name in launcher.scratch]
-        else:
-            scratch = [self._scratch(values, name) for name in launcher.scratch]
-            packed = [self._leaf(n, arguments[n]) for n in launcher.passed] + scratch
+        packed = [self._leaf(n, arguments[n]) for n in launcher.passed]
+        packed += [self._pointer(values[s], -1) if s else 0 for s in launcher.scratch]
         grid = tuple(values[name] for name in ("grid_x", "grid_y", "grid_z"))
         if driver.has_blocks(grid):
             self._launch(values, grid, metadata, packed)
@@ -291,22 +284,15 @@ class Careful:
 
     def _parsed(self, given: tuple[Any, ...]) -> tuple[dict[str, Any], Any, dict[str, int]]:
         launcher = self._launcher
-        if launcher.packed:
-            row = parse(launcher.format.replace("y*", "O"), given)
-            at = launcher.names.index("metadata")
-            metadata, row[at : at + 3] = row[at : at + 3], [given[at]]
-            values = dict(zip(launcher.names, row))
-            arguments = values["arguments"]
-        else:
-            row = parse(launcher.format, given)
-            values = dict(zip(launcher.names, row))
-            arguments = row[len(launcher.names) :]
-            try:
-                metadata = parse("i" * len(launcher.metadata), values["metadata"])
-            except (TypeError, SystemError):
-                raise TypeError("kernel_metadata must be a tuple") from None
+        row = parse(launcher.format, given)
+        values = dict(zip(launcher.names, row))
+        arguments = values["arguments"] if launcher.packed else row[len(launcher.names) :]
+        try:
+            metadata = parse("i" * len(launcher.metadata), values["metadata"])
+        except (TypeError, SystemError):
+            raise TypeError("kernel_metadata must be a tuple") from None
         # identity decides in the fast path: what was given, not what was parsed
-        for name in ("function", "cooperative", "pdl"):
+        for name in _GIVEN:
             if name in launcher.names:
                 values[f"given_{name}"] = given[launcher.names.index(name)]
         return values, arguments, dict(zip(launcher.metadata, metadata))
@@ -320,9 +306,6 @@ class Careful:
         if self._launcher.packed:
             value = _KINDS[leaf.code][1](value)
         return _stored(leaf.code, value)
-
-    def _scratch(self, values: dict[str, Any], name: str) -> int:
-        return self._pointer(values[name], -1) if name else 0
 
     def _pointer(self, value: Any, number: int) -> int:
         if value is None:
@@ -358,33 +341,56 @@ class Careful:
         metadata: dict[str, int],
         packed: list[Any],
     ) -> None:
+        """Make one launch, and keep its memory for the fast path where that can do the same."""
+        layout, driver = self._layout, self._driver
+        ctas, shared = metadata["ctas"], metadata["shared"]
         clusters = tuple(metadata.get(f"cluster_{axis}", 1) for axis in "xyz")
-        if "cluster_x" not in metadata:
-            clusters = (metadata["ctas"], 1, 1)
-        elif metadata["ctas"] == 1:
-            clusters = (1, 1, 1)
-        entry = self._entry(values, metadata, clusters)
+        if ctas == 1 or "cluster_x" not in metadata:
+            clusters = (ctas, 1, 1)
+        if self._launcher.sixteen and ctas == 16:
+            driver.allow_large_clusters(values["function"])
+        threads = (self._launcher.warp or values["warp_size"]) * metadata["warps"]
+        block = struct.pack("<4I", threads, 1, 1, shared)
         sizes = [(n * c) & 0xFFFFFFFF for n, c in zip(grid, clusters)]
-        block = self._block(values, metadata)
-        self._whole(entry[6], 0, *packed, *sizes, block, values["stream"])
-        plain = clusters == (1, 1, 1) and not values.get("cooperative")
+        memory, base = self._memory(self._attributes(values, clusters))
+        self._whole(memory, 0, *packed, *sizes, block, values["stream"])
+        configuration, function, parameters = (
+            ctypes.c_void_p.from_param(place)
+            for place in (base + layout.configuration, values["function"], base + layout.pointers)
+        )
+        given = [values.get(f"given_{name}") for name in _GIVEN]
         if self._configured:
-            self._driver.check(self._driver.launch(*entry[7:], None))
-            if clusters[1:] == (1, 1):
-                self._pool.append(entry)
+            driver.check(driver.launch(configuration, function, parameters, None))
+            entry = (values["metadata"], *given, ctas, block, memory, configuration)
+            simple = clusters[1:] == (1, 1)
+        elif ctas != 1:
+            raise RuntimeError("clusters on AMD's GPUs need the compiled driver: driver off")
         else:
-            self._driver.check(self._driver.submit(entry, sizes, block, values, plain))
-            if plain:
-                threads, shared = struct.unpack("<I8xI", block)
-                self._pool.append((*entry[:5], threads, entry[6], shared, *entry[8:]))
+            simple = not values.get("cooperative")
+            call = driver.launch if simple else driver.launch_cooperative
+            rest = (shared, values["stream"], parameters, None)
+            driver.check(call(function, *sizes, threads, 1, 1, *rest))
+            entry = (values["metadata"], *given, ctas, threads, memory, shared)
+        if simple:
+            self._pool.append((*entry, function, parameters))
 
-    def _block(self, values: dict[str, Any], metadata: dict[str, int]) -> bytes:
-        """The size of a block, and the bytes of shared memory."""
-        warp = self._launcher.warp or values["warp_size"]
-        return struct.pack("<4I", warp * metadata["warps"], 1, 1, metadata["shared"])
+    def _attributes(
+        self, values: dict[str, Any], clusters: tuple[int, ...]
+    ) -> list[tuple[int, bytes]]:
+        """Number and content of the attributes of a launch, in their order."""
+        yes = b"\x01" + bytes(15)
+        several = clusters != (1, 1, 1)
+        contents = {
+            "cluster": several and struct.pack("<3I4x", *clusters),
+            "policy": several and yes,
+            "cooperative": values.get("cooperative") and yes,
+            "pdl": values.get("pdl") and yes,
+        }
+        wanted = ((name, contents[name]) for name in self._launcher.attributes)
+        return [(_ATTRIBUTE_IDS[name], content) for name, content in wanted if content]
 
-    def _memory(self) -> tuple[Any, int]:
-        """Memory for one launch with its pointers to arguments in place, and its address."""
+    def _memory(self, attributes: list[tuple[int, bytes]]) -> tuple[Any, int]:
+        """Memory for one launch with all in place that does not change, and its address."""
         layout = self._layout
         whole = bytearray(layout.size + 128)
         start = ctypes.addressof(ctypes.c_char.from_buffer(whole))
@@ -393,75 +399,16 @@ class Careful:
         memory: Any = memoryview(whole)[pad:] if layout.aligned else whole
         pointers = [base + offset for offset in layout.arguments]
         struct.pack_into(f"<{len(pointers)}Q", memory, layout.pointers, *pointers)
+        for place, attribute in enumerate(attributes):
+            at = layout.attributes + place * _ATTRIBUTE
+            struct.pack_into("<I4x16s", memory, at, *attribute)
+        where = base + layout.attributes
+        struct.pack_into("<QI", memory, layout.configuration + 40, where, len(attributes))
         return memory, base
-
-    def _entry(
-        self, values: dict[str, Any], metadata: dict[str, int], clusters: tuple[int, ...]
-    ) -> Entry:
-        launcher, layout = self._launcher, self._layout
-        memory, base = self._memory()
-        attributes = list(self._attributes(values, metadata, clusters))
-        place = layout.attributes
-        for name, content in attributes:
-            struct.pack_into("<I4x16s", memory, place, _ATTRIBUTE_IDS[name], content)
-            place += _ATTRIBUTE
-        struct.pack_into(
-            "<QI", memory, layout.configuration + 40, base + layout.attributes, len(attributes)
-        )
-        if launcher.sixteen and metadata["ctas"] == 16:
-            self._driver.allow_large_clusters(values["function"])
-        return (
-            values["metadata"], values["given_function"], values.get("given_cooperative"),
-            values.get("given_pdl"), clusters[0],
-            self._block(values, metadata), memory,
-            ctypes.c_void_p.from_param(base + layout.configuration),
-            ctypes.c_void_p.from_param(values["function"]),
-            ctypes.c_void_p.from_param(base + layout.pointers),
-        )  # fmt: skip
-
-    def _attributes(
-        self, values: dict[str, Any], metadata: dict[str, int], clusters: tuple[int, ...]
-    ) -> Iterator[tuple[str, bytes]]:
-        several = metadata["ctas"] != 1
-        for name in self._launcher.attributes:
-            if name in ("cluster", "policy"):
-                if several:
-                    yield (
-                        name,
-                        struct.pack("<3I4x", *(clusters if name == "cluster" else (1, 0, 0))),
-                    )
-            elif name == "oversized":
-                if metadata["shared"] > _OVERSIZED:
-                    yield name, b"\x03" + bytes(15)
-            elif not self._configured:
-                yield name, struct.pack("<I12x", values.get(name, 0))
-            elif values.get(name):
-                yield name, b"\x01" + bytes(15)
-
-    def _again(self, status: int, entry: Entry) -> None:
-        """After a launch that failed: once again in a thread that had no context, else raise.
-
-        Raises:
-            RuntimeError: the driver's error.
-        """
-        if status == INVALID_CONTEXT and self._launcher.ensure_context:
-            self._driver.ensure_context()
-            status = self._driver.launch(*entry[7:], None)
-        self._driver.check(status)
 
 
 def _flattened(nested: Nested, arguments: Any) -> Iterator[Any]:
-    """The arguments that are passed on, as 3.7's launcher takes tuples apart.
-
-    Raises:
-        TypeError: one is no tuple where the kernel has one.
-    """
-    try:
-        arguments = list(arguments)
-    except TypeError:
-        raise TypeError("Expected kernel_args to be a sequence or iterable") from None
-    if len(arguments) < len(nested):
-        raise TypeError(f"the kernel takes {len(nested)} arguments, not {len(arguments)}")
+    """The arguments that are passed on, as 3.7's launcher takes tuples apart."""
     for item, value in zip(nested, arguments):
         if isinstance(item, tuple):
             yield from _flattened(item, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from tritonwin.driver.payload.api import parse, type_name
+from tritonwin.driver.payload.api import parse
 from tritonwin.driver.payload.launch import Careful
 from tritonwin.driver.payload.sources import (
     DriverSource,
@@ -85,7 +85,7 @@ class Packed:
             raise TypeError(f"function takes exactly {len(names)} arguments ({len(args)} given)")
         annotations, signature = args[-3], args[-2]
         if type(signature) is not Signature:
-            raise TypeError(f"a bytes-like object is required, not '{type_name(signature)}'")
+            raise TypeError(f"a bytes-like object is required, not '{type(signature).__name__}'")
         if signature.annotations is not annotations:
             self.careful(signature, annotations)
         signature.function(*args)

@@ -102,7 +102,6 @@ _METADATA = {
 _NUMBERS = ("num_ctas", "shared_memory")  # of the metadata, behind num_warps
 _PARSE = r'PyArg_ParseTuple\({of},\s*"([^"]*)"(?:,\s*([^;]*?))?\)\)'
 _MARKS = {  # what the C calls -> our name of the attribute
-    "CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE": "oversized",
     "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION": "pdl",
     "CU_LAUNCH_ATTRIBUTE_COOPERATIVE": "cooperative",
     "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION": "cluster",
@@ -160,7 +159,7 @@ def attributes_of(text: str) -> tuple[str, ...]:
     """The launch attributes in the order of the configuration."""
     body = _body(text, r"static void _launch\(")
     if "hipStream_t" in body:
-        return ("cluster", "cooperative") if "hipDrvLaunchKernelEx" in body else ("cooperative",)
+        return ()
     # 3.3 has a branch of its own for a cooperative launch without clusters
     clusters = body[body.find("CUlaunchAttribute launchAttr[3]") :]
     body = clusters if "CUlaunchAttribute launchAttr[3]" in body else body
@@ -314,7 +313,7 @@ def packed_launcher(module: DriverSource, leaves: Sequence[Leaf], nested: Nested
     names = module.launch
     return Launcher(
         names=names,
-        format=module.functions["launch"],
+        format=module.functions["launch"].replace("(iii)", "O").replace("y*", "O"),
         metadata=("warps", "ctas", "shared"),
         nested=nested,
         leaves=tuple(leaves),
