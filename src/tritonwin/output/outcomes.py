@@ -210,8 +210,8 @@ def of_guard(outcome: GuardReport) -> Iterator[TextLine]:
         again = f"tritonwin guard on{_at(outcome)}"
         yield line(f"Missing or changed in {file}. To write it again: {again}")
     for file in outcome.left:
-        yield line(f"uv does not keep to it in the folder of {file}, which has its own constraints")
-        yield line(f"  or begins with a byte order mark. Add there the lines of {outcome.uv}")
+        yield line(f"{file} stays as it is, and counts: it has constraints of its own, or begins")
+        yield line(f"  with a byte order mark. Add there by hand {outcome.uv}")
     if drifted:
         yield line("Replaced all the same. See what that means: tritonwin doctor")
     for name in outcome.overruled if outcome.kept else ():

@@ -9,14 +9,12 @@ those of the folder that it is started in, or of one above it, as the Manager st
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from configparser import Error, RawConfigParser
 from pathlib import Path
-from typing import TypeVar
 
 from tritonwin.facts.records import Facts
 from tritonwin.remedies.context import ApplyContext
@@ -30,8 +28,6 @@ from tritonwin.remedies.plan import (
 )
 from tritonwin.system.files import is_file, is_folder, read_bytes, read_text
 
-T = TypeVar("T")
-
 CONSTRAINTS = "tritonwin-constraints.txt"
 _MARK = "# tritonwin guard"
 _END = f"{_MARK} ends"
@@ -40,12 +36,10 @@ _BLOCK = re.compile(rf"^{_MARK}:.*?^{_END}\r?\n?", re.MULTILINE | re.DOTALL)
 # Of a constraint pip shows its specifier alone: one that excludes nothing says who set it.
 _SENTENCE = "0+proven.set.to.allow.others.run.tritonwin.guard.off"
 _KEPT = re.compile(r"^([\w.-]+)(?:!=[^,\s]*,)?==(\S+)$", re.MULTILINE)
-_UV_KEY = "constraint-dependencies"
+_UV = "uv.toml"
+_PIP = {True: "pip.ini", False: "pip.conf"}  # True: on Windows
 _MARK_OF_UTF8 = b"\xef\xbb\xbf".decode("latin-1")  # counts at the beginning alone
-# pip's section and key: a block in a value follows the key, one in the section its header
 _INSTALL = re.compile(r"^\[install\][^\n]*\n?", re.MULTILINE)
-_KEY = re.compile(r"^([ \t]*)(?:--)?constraint[ \t]*[=:][^\n]*\n?", re.MULTILINE | re.IGNORECASE)
-_SECTION = re.compile(r"^\[", re.MULTILINE)
 # what packages are called in requirements files, where that is not their name
 _ALSO = {"triton-windows": "triton"}
 _CONDA = {"torch": "pytorch"}  # what conda calls them, where that is not their name
@@ -65,33 +59,45 @@ def files(facts: Facts, kept: Mapping[str, str]) -> tuple[FileText, ...]:
     """Every file with its text now, and with the text that keeps these versions, or none.
 
     Raises:
-        CannotRemedyError: pip's settings cannot be read, by pip neither.
+        CannotRemedyError: a file cannot be read or edited.
     """
     constraints = constraints_file(facts)
-    wanted = [f"{name}!={_SENTENCE},=={version}" for name, version in sorted(kept.items())]
-    text = "".join(f"{line}\n" for line in (_HEAD, *wanted)) if kept else None
-    settings = constraints.with_name("pip.ini" if facts.windows else "pip.conf")
-    url = constraints.as_uri() if kept else None
-    pinned = constraints.with_name("conda-meta") / "pinned"
-    found = [
-        FileText(path=str(constraints), old=_text(constraints), new=text),
-        _file(settings, _settings, url),
-    ]
-    if is_folder(pinned.parent):
-        found.append(_file(pinned, _with_block, _pins(facts, kept)))
-    for base in _applications(constraints):
-        found += [_file(file, _with_block, _names(kept)) for file in _blacklists(base)]
-        if _may_have_settings_of_uv(base):
-            found.append(_file(base / "uv.toml", _settings_of_uv, wanted))
+    text = "".join(f"{line}\n" for line in (_HEAD, *_pinned(kept))) if kept else None
+    found = [FileText(path=str(constraints), old=_text(constraints), new=text)]
+    for path, lines in _blocks(facts, kept):
+        old = _text(path)
+        new = _edited(path, old or "", lines if kept else ())
+        found.append(FileText(path=str(path), old=old, new=new or (None if old else old)))
     return tuple(found)
 
 
 def left_alone(facts: Facts) -> tuple[Path, ...]:
-    """uv's settings that hold constraints of their own, which cannot join the guard's."""
-    found = [
-        b / "uv.toml" for b in _applications(constraints_file(facts)) if _may_have_settings_of_uv(b)
-    ]
-    return tuple(file for file in found if _has_its_own(file, _text(file) or ""))
+    """Settings of pip and uv with constraints of their own, which the guard's cannot join."""
+    return tuple(
+        path
+        for path, _ in _blocks(facts, {})
+        if _has_its_own(path, _without_block(path, _text(path) or ""))
+    )
+
+
+def _blocks(facts: Facts, kept: Mapping[str, str]) -> Iterator[tuple[Path, Sequence[str]]]:
+    """The files of others, and the lines that each of them gets."""
+    constraints = constraints_file(facts)
+    prefix = constraints.parent
+    yield prefix / _PIP[facts.windows], [f"constraint = {constraints.as_uri()}"]
+    if is_folder(prefix / "conda-meta"):
+        yield prefix / "conda-meta" / "pinned", _of_conda(facts, kept)
+    # the folders in which the ComfyUI of this Python may lie
+    for base in (prefix.parent / "ComfyUI", prefix.parent, prefix.parent.parent):
+        for folder in ("__manager", "default/ComfyUI-Manager"):  # of the Manager, newer and older
+            if is_folder(base / "user" / folder):
+                yield base / "user" / folder / "pip_blacklist.list", _names(kept)
+        # those of a project of uv would hide them
+        project = read_text(base / "pyproject.toml") or ""
+        hidden = is_file(base / "uv.lock") or ("[tool.uv" in project and not is_file(base / _UV))
+        if is_folder(base / "custom_nodes") and not hidden:
+            pins = (f'    "{each}",' for each in _pinned(kept))
+            yield base / _UV, ["constraint-dependencies = [", *pins, "]"]
 
 
 def read_kept(constraints: str | None) -> dict[str, str]:
@@ -111,12 +117,6 @@ def apply_keep(change: KeepSet, context: ApplyContext) -> None:
             context.journal.write(path, file.new.encode("latin-1"))
 
 
-def _file(path: Path, change: Callable[[Path, str, T], str | None], given: T) -> FileText:
-    old = _text(path)
-    new = change(path, old or "", given)
-    return FileText(path=str(path), old=old, new=old if new == (old or "") else new)
-
-
 def _text(path: Path) -> str | None:
     """Every byte as one character: others' text has to stay as it is, whatever its encoding."""
     data = read_bytes(path)
@@ -125,57 +125,43 @@ def _text(path: Path) -> str | None:
     return None if data is None else data.decode("latin-1")
 
 
-def _settings(path: Path, old: str, url: str | None) -> str | None:
-    """pip's settings without the guard's block, then with it, below the value that is there."""
+def _edited(path: Path, old: str, lines: Sequence[str]) -> str:
+    """The text without the guard's block, then with it, at the beginning of what it belongs to."""
     text = _without_block(path, old)
-    if url is None:
-        return text or (None if old else "")
+    if not lines or _has_its_own(path, text):
+        return text
+    if path.name not in _PIP.values():
+        return _block(lines) + text
+    header = _INSTALL.search(text)
+    at = header.end() if header else 0
+    end = "" if text[:at].endswith("\n") or not header else "\n"
+    block = _block(lines if header else ("[install]", *lines))
+    new = f"{text[:at]}{end}{block}{text[at:]}"
     try:
-        before = _options(text)
-    except Error as error:
-        raise CannotRemedyError(
-            f"{path} cannot be read, by pip neither: {' '.join(str(error).split())}",
-            "Repair or rename that file.",
-        ) from None
-    # a value in [install] replaces that of [global]
-    general = before.get("global", {}).get("constraint", [])
-    install = before.get("install", {})
-    wanted = sorted([*install.get("constraint", general), url])
-    new = _with_constraint(text, url, general)
-    found: dict[str, dict[str, list[str]]] = {}
-    with contextlib.suppress(Error):
-        found = _options(new)
-    if found != {**before, "install": {**install, "constraint": wanted}}:
+        wanted = _options(text)
+        wanted.setdefault("install", {})["constraint"] = lines[0].partition(" = ")[2]
+        joined = _options(new) == wanted
+    except Error:
+        joined = False
+    if not joined:
         raise CannotRemedyError(
             f"{path} is written in a way that tritonwin cannot edit",
-            f"Edit its section [install] by hand: constraint = {' '.join(wanted)}",
+            f"Edit its section [install] by hand: {lines[0]}",
         )
     return new
 
 
-def _options(text: str) -> dict[str, dict[str, list[str]]]:
-    """The sorted words of the options, as pip reads them. Raises configparser.Error."""
+def _options(text: str) -> dict[str, dict[str, str]]:
+    """The options as pip reads them. Raises configparser.Error."""
     parser = RawConfigParser()
     parser.read_file(io.StringIO(text, newline=None))
-    names = (*parser.sections(), parser.default_section)
-    return {
-        name: {key.removeprefix("--"): sorted(v.split()) for key, v in parser[name].items()}
-        for name in names
-    }
+    return {name: dict(parser[name]) for name in parser.sections()}
 
 
-def _with_constraint(text: str, url: str, general: Sequence[str]) -> str:
-    added = [" ".join(["constraint =", *general]), f"    {url}"]
-    header = _INSTALL.search(text)
-    if header is None:
-        return _block(["[install]", *added]) + text
-    at = header.end()
-    following = _SECTION.search(text, at)
-    key = _KEY.search(text, at, following.start() if following else len(text))
-    if key is not None:
-        at, added = key.end(), [f"{key[1]}    {url}"]
-    end = "" if text[:at].endswith("\n") else "\n"
-    return text[:at] + end + _block(added) + text[at:]
+def _has_its_own(path: Path, text: str) -> bool:
+    """True for settings with constraints, or in a form that no block can precede."""
+    settings = path.name in {_UV, *_PIP.values()}
+    return settings and ("constraint" in text.lower() or text.startswith(_MARK_OF_UTF8))
 
 
 def _block(lines: Sequence[str]) -> str:
@@ -192,10 +178,8 @@ def _without_block(path: Path, old: str) -> str:
     return text
 
 
-def _with_block(path: Path, old: str, lines: Sequence[str]) -> str | None:
-    """A file of lines without the guard's block, then with it at the beginning."""
-    text = _without_block(path, old)
-    return (_block(lines) + text if lines else text) or (None if old else "")
+def _pinned(kept: Mapping[str, str]) -> list[str]:
+    return [f"{name}!={_SENTENCE},=={version}" for name, version in sorted(kept.items())]
 
 
 def _names(kept: Mapping[str, str]) -> list[str]:
@@ -204,7 +188,7 @@ def _names(kept: Mapping[str, str]) -> list[str]:
     return sorted(names | {name.replace("-", "_") for name in names})
 
 
-def _pins(facts: Facts, kept: Mapping[str, str]) -> list[str]:
+def _of_conda(facts: Facts, kept: Mapping[str, str]) -> list[str]:
     """The lines for conda: what it installed stays, and what pip installed it does not bring."""
     lines = []
     for found in (each for name in sorted(kept) if (each := facts.distribution(name))):
@@ -213,34 +197,3 @@ def _pins(facts: Facts, kept: Mapping[str, str]) -> list[str]:
         version = found.version.partition("+")[0] if package else _SENTENCE
         lines.append(f"{package or _CONDA.get(found.name, found.name)} =={version}")
     return lines
-
-
-def _settings_of_uv(path: Path, old: str, wanted: Sequence[str]) -> str | None:
-    """uv's settings with the constraints; as they are where they hold others, which cannot join."""
-    if _has_its_own(path, old):
-        return old
-    lines = [f"{_UV_KEY} = [", *(f'    "{each}",' for each in wanted), "]"] if wanted else []
-    return _with_block(path, old, lines)
-
-
-def _has_its_own(path: Path, text: str) -> bool:
-    return _UV_KEY in _without_block(path, text) or text.startswith(_MARK_OF_UTF8)
-
-
-def _may_have_settings_of_uv(base: Path) -> bool:
-    """True for ComfyUI's folder, where they take nothing from a project of uv."""
-    if not is_folder(base / "custom_nodes") or is_file(base / "uv.lock"):
-        return False
-    return is_file(base / "uv.toml") or "[tool.uv" not in (read_text(base / "pyproject.toml") or "")
-
-
-def _applications(constraints: Path) -> tuple[Path, ...]:
-    """The folders in which the ComfyUI of this Python may lie."""
-    prefix = constraints.parent
-    return (prefix.parent / "ComfyUI", prefix.parent, prefix.parent.parent)
-
-
-def _blacklists(base: Path) -> list[Path]:
-    """The files of ComfyUI-Manager, newer and older."""
-    folders = (base / "user" / folder for folder in ("__manager", "default/ComfyUI-Manager"))
-    return [folder / "pip_blacklist.list" for folder in folders if is_folder(folder)]

@@ -117,7 +117,7 @@ class GuardOutcome:
         kept: versions by distribution.
         files: the files that hold it.
         missing: files that would hold it and do not, where others do.
-        left: settings of uv that hold constraints of their own, and stay as they are.
+        left: settings of pip or uv that hold constraints of their own, and stay as they are.
         changed: files that were written or deleted.
         overruled: variables of this session that pip follows instead.
         uv: the value of UV_CONSTRAINT with which uv keeps the set as well.
