@@ -70,24 +70,3 @@ def test_what_the_base_has_stays_there(tmp_path: Path) -> None:
 def test_a_python_without_a_base_owns_what_it_sees(prefix: str | None, base: str | None) -> None:
     target = replace(TARGET, prefix=prefix, base_prefix=base)
     assert not of_the_base(dist("torch", "2.9.1"), target)
-
-
-@pytest.mark.parametrize(
-    ("lock", "note"),
-    [
-        (
-            "uv.lock",
-            'uv sync takes out what uv.lock lacks. To keep it: uv add "torch==2.9.1+cu130"',
-        ),
-        ("poetry.lock", "poetry sync takes out what poetry.lock lacks. To keep it: poetry add"),
-        ("requirements.txt", None),
-    ],
-)
-def test_a_lock_file_would_take_out_what_it_lacks(
-    tmp_path: Path, lock: str, note: str | None
-) -> None:
-    (tmp_path / lock).touch()
-    said = install_change([TORCH], having(tmp_path / ".venv", tmp_path / "base")).note
-    assert said == note or (note is not None and said is not None and said.startswith(note))
-    base = having(tmp_path / "base", tmp_path / "base")
-    assert install_change([TORCH], base).note is None

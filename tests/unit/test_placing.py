@@ -7,9 +7,11 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import healthy
 import pytest
 from commands import Said, Shop
 from trees import describe_tree, write
@@ -125,8 +127,9 @@ def test_a_record_that_names_a_share_asks_no_other_machine(
 
     for module, name in ((os.path, "realpath"), (os, "lstat")):
         monkeypatch.setattr(module, name, told(getattr(module, name)))
+    target = replace(healthy.TARGET, prefix=str(shop.target.python.parents[1]))
     with pytest.raises(CannotRemedyError, match="no file of a package"):
-        removal([record.parent], shop.target.python.parents[1])
+        removal([str(record.parent)], target)
     assert asked
     assert not any(str(path).startswith("//") for path in asked)
 

@@ -22,7 +22,7 @@ from pe_version import versioned
 from trees import tree_hash, write
 from wheel_files import sha256
 
-from tritonwin.facts.records import Cache, Facts, PthFile, RuntimeDll, System, Variable
+from tritonwin.facts.records import Cache, Facts, Interpreter, PthFile, RuntimeDll, System, Variable
 from tritonwin.journal import Journal, RegistryValue, Store, undo
 from tritonwin.remedies import (
     build_wheel,
@@ -658,6 +658,10 @@ def test_no_wheel_for_windows_is_no_runtime(tmp_path: Path) -> None:
 # -- installed files
 
 
+def in_env(tmp_path: Path) -> Interpreter:
+    return replace(healthy.TARGET, prefix=str(tmp_path / "env"))
+
+
 def two_distributions(tmp_path: Path) -> Path:
     """Two distributions that share a folder, one of them with a launcher and a wild RECORD."""
     site_packages = tmp_path / "env" / "Lib" / "site-packages"
@@ -707,9 +711,8 @@ def test_a_record_that_leads_elsewhere_is_refused_in_the_plan(tmp_path: Path, en
     with (info / "RECORD").open("a") as record:
         record.write(f"{entry},,\n")
     a = replace(healthy.dist("a", "1.0"), location=str(info))
-    target = replace(healthy.TARGET, prefix=str(tmp_path / "env"))
     with pytest.raises(CannotRemedyError, match="no file of a package") as refusal:
-        distributions.removable([a], target)
+        distributions.removable([a], in_env(tmp_path))
     assert Path(entry).name in str(refusal.value)
     assert "by hand" in refusal.value.help
 
@@ -717,11 +720,11 @@ def test_a_record_that_leads_elsewhere_is_refused_in_the_plan(tmp_path: Path, en
 def test_a_record_that_names_a_folder_takes_no_folder_along(tmp_path: Path) -> None:
     site_packages = two_distributions(tmp_path)
     info = site_packages / "a-1.0.dist-info"
-    before = installed.removal([info], tmp_path / "env")
+    before = installed.removal([str(info)], in_env(tmp_path))
     write(site_packages / "theirs", {"notes.txt": ""})
     with (info / "RECORD").open("a") as record:
         record.write("theirs,,\n")
-    assert installed.removal([info], tmp_path / "env") == before
+    assert installed.removal([str(info)], in_env(tmp_path)) == before
 
 
 def test_what_is_gone_since_the_plan_is_named(tmp_path: Path) -> None:
@@ -736,7 +739,7 @@ def test_without_a_record_the_metadata_goes(tmp_path: Path, record: str | None) 
     info = two_distributions(tmp_path) / "c-1.0.dist-info"
     if record:
         (info / "RECORD").write_text(record)
-    found = installed.removal([info], tmp_path / "env")
+    found = installed.removal([str(info)], in_env(tmp_path))
     assert {p.name for p in found.paths} == {"c-1.0.dist-info"}
 
 
@@ -766,12 +769,11 @@ def test_a_folder_without_a_record_belongs_to_whom_its_top_level_names(tmp_path:
             "recorded-1.0.dist-info/top_level.txt": "gone\n",
         },
     )
-    assert installed.claimed(site_packages, "shared", ())
-    assert installed.claimed(site_packages, "other", ())
-    # a RECORD knows better; part of a name is another name
-    for name in ("gone", "share", "oth"):
-        assert not installed.claimed(site_packages, name, ())
-    assert not installed.claimed(site_packages, "shared", [site_packages / "old-1.0.egg-info"])
+    owners = installed.listed_by(site_packages)
+    # a RECORD knows better
+    assert owners == {"shared": "old", "_shared": "old", "other/__init__.py": "recorded"}
+    old = site_packages / "old-1.0.egg-info"
+    assert list(installed.listed_by(site_packages, besides=[old])) == ["other/__init__.py"]
 
 
 def staged(tmp_path: Path) -> Path:
@@ -786,9 +788,9 @@ def staged(tmp_path: Path) -> Path:
 
 
 def put_in_place(root: Path, tmp_path: Path, *infos: Path) -> tuple[Store, str]:
-    target = replace(healthy.TARGET, prefix=str(tmp_path / "env"))
     store = Store(tmp_path / "journals")
     with Journal.begin(store, target="python", title="t") as journal:
+        target = in_env(tmp_path)
         context = ApplyContext(journal=journal, target=target, scratch=tmp_path, pip=no_pip)
         change = InstallWheels(what="", removes=tuple(map(str, infos)))
         distributions.put_in_place(change, root, context)

@@ -14,7 +14,6 @@ from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from zipfile import ZipFile
 
 import healthy
 import pytest
@@ -131,30 +130,6 @@ def test_pip_builds_nothing(
     with pytest.raises(PipError, match="only wheels are taken"):
         dry_run(pip, ["kind"], options=options)
     assert not (evil / "ran").exists()
-
-
-_COUNTS = """\
-import sys
-compiled = []
-sys.addaudithook(lambda event, args: event == "compile" and compiled.append(str(args[1])))
-def main():
-    import pip.counted
-    print(sum(name.endswith("counted.py") for name in compiled))
-"""
-
-
-@pytest.mark.usefixtures("without_pip_of_ours")
-def test_a_module_of_a_lent_wheel_is_compiled_once(tmp_path: Path) -> None:
-    """Python's own import from a zip does it twice."""
-    with ZipFile(tmp_path / "pip-25.3-py3-none-any.whl", "w") as wheel:
-        for package in ("pip", "pip/_internal", "pip/_internal/cli"):
-            wheel.writestr(f"{package}/__init__.py", "")
-        wheel.writestr("pip/_internal/cli/main.py", _COUNTS)
-        wheel.writestr("pip/counted.py", "")
-    target = replace(healthy.TARGET, executable=sys.executable, has_pip=False, base_prefix=None)
-    found = find_pip(healthy.changed(target=target), [str(tmp_path)])
-    done = found.run([], timeout=60)
-    assert done.out.split() == [b"1"], done.err
 
 
 @pytest.mark.usefixtures("without_pip_of_ours")

@@ -22,7 +22,6 @@ from tritonwin.remedies.installed import (
     Removal,
     in_the_way,
     leave_to_conda,
-    lock_note,
     of_the_base,
     removal,
 )
@@ -122,14 +121,9 @@ def install_change(wheels: tuple[FileSource, ...], facts: Facts) -> InstallWheel
         removes=tuple(each.location for each in old),
         stays=tuple(map(str, going.stays)),
         admin=target.writable is False,
-        note=lock_note(target, (f"{w.name}=={w.version}" for w in wheels)),
         cuda=read_local(new.local).cuda if new else facts.torch.cuda if facts.torch else None,
         gpus=tuple(g.compute_capability for g in facts.nvidia_gpus if g.compute_capability),
     )
-
-
-def _prefix(target: Interpreter) -> Path:
-    return Path(target.prefix or Path(target.executable).parent)
 
 
 def removable(found: Sequence[Distribution], target: Interpreter) -> Removal:
@@ -139,7 +133,7 @@ def removable(found: Sequence[Distribution], target: Interpreter) -> Removal:
         CannotRemedyError: one is conda's, or its RECORD leads elsewhere.
     """
     leave_to_conda(found, target)
-    return _removal([each.location for each in found], target)
+    return removal([each.location for each in found], target)
 
 
 def _installed(facts: Facts, *names: str) -> list[Distribution]:
@@ -170,9 +164,9 @@ def put_in_place(change: InstallWheels | BuildWheel, root: Path, context: ApplyC
         ChangedSincePlanError, CannotRemedyError: what is to go is gone, or a file of others would
             be replaced; nothing was changed.
     """
-    prefix = _prefix(context.target)
+    prefix = Path(context.target.prefix or Path(context.target.executable).parent)
     folders = [prefix / folder.relative_to(root) for folder in staged_site_packages(root)]
-    going = _removal(change.removes, context.target)
+    going = removal(change.removes, context.target)
     gone = next((info for info in change.removes if not os.path.lexists(info)), None)
     if gone is not None:
         raise ChangedSincePlanError(f"{gone} is not there any more")
@@ -189,7 +183,3 @@ def put_in_place(change: InstallWheels | BuildWheel, root: Path, context: ApplyC
         context.journal.delete(path)
     for entry in names_in(root):
         context.journal.place(root / entry, prefix / entry)
-
-
-def _removal(infos: Sequence[str], target: Interpreter) -> Removal:
-    return removal([Path(info) for info in infos], Path(target.prefix) if target.prefix else None)

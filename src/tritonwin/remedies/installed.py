@@ -16,14 +16,12 @@ from tritonwin.facts.records import Distribution, Interpreter
 from tritonwin.journal import tree
 from tritonwin.remedies.plan import CannotRemedyError
 from tritonwin.support.addresses import share_of
-from tritonwin.system.files import is_file, is_folder, names_in, read_bytes
+from tritonwin.system.files import is_file, is_folder, names_in, read_bytes, read_text
 
 _RECORD_LIMIT = 1 << 26  # bytes; torch's has 1.5 million, conda's record of pytorch 3 million
 _PYTHONS_OWN = re.compile(
     r"python[\d.w]*t?(\.exe|\.dll|\._pth|\.zip)?|pyvenv\.cfg|pip\.(ini|conf)", re.IGNORECASE
 )
-# files beside an environment from which a project's manager makes it again, and how to add to them
-_LOCKS = {"uv.lock": ("uv sync", "uv add"), "poetry.lock": ("poetry sync", "poetry add")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +36,7 @@ class Removal:
     stays: tuple[Path, ...] = ()
 
 
-def removal(infos: Sequence[Path], root: Path | None) -> Removal:
+def removal(locations: Sequence[str], target: Interpreter) -> Removal:
     """The part of an environment that goes with distributions which are taken away together.
 
     That is their metadata and the existing files that their RECORDs list, with their bytecode, but
@@ -46,12 +44,12 @@ def removal(infos: Sequence[Path], root: Path | None) -> Removal:
     whole. Without a RECORD it is the metadata alone: see `in_the_way` for the rest.
 
     Args:
-        infos: their `.dist-info` (or `.egg-info`) folders or files.
-        root: the folder of the environment.
+        locations: their `.dist-info` (or `.egg-info`) folders or files.
 
     Raises:
         CannotRemedyError: a RECORD names a file outside the environment, or one of Python's own.
     """
+    infos = [Path(location) for location in locations]
     paths: dict[Path, None] = dict.fromkeys(infos)
     owned: dict[str, Path] = {}
     others: dict[Path, dict[str, str]] = {}
@@ -59,8 +57,9 @@ def removal(infos: Sequence[Path], root: Path | None) -> Removal:
         site = info.parent
         if site not in others:
             others[site] = listed_by(site, besides=infos)
-        prefix = root if root and info.is_relative_to(root) else site
-        owned |= _owned(recorded(info) or (), info, prefix, others[site])
+        prefix = Path(target.prefix or site)
+        root = prefix if info.is_relative_to(prefix) else site
+        owned |= _owned(recorded(info) or (), info, root, others[site])
     stays: list[Path] = []
     tops: dict[Path, Path] = {}  # folders right in site-packages
     for path in owned.values():
@@ -111,24 +110,8 @@ def _is_bytecode(path: Path, owned: Mapping[str, Path]) -> bool:
     )
 
 
-def claimed(site_packages: Path, top: str, besides: Collection[Path]) -> bool:
-    """True where a distribution, other than `besides`, records a file in the folder `top`."""
-    start = f"{top}/".encode()
-    for name in names_in(site_packages):
-        info = site_packages / name
-        if not name.endswith((".dist-info", ".egg-info")) or info in besides:
-            continue
-        record = read_bytes(info / "RECORD", _RECORD_LIMIT)
-        if record is not None and (record.startswith(start) or b"\n" + start in record):
-            return True
-        listed = read_bytes(info / "top_level.txt") if record is None else None
-        if listed is not None and top.encode() in listed.split():
-            return True
-    return False
-
-
-def recorded(info: Path) -> dict[str, str] | None:
-    """The files of a distribution, from site-packages on, with their hashes, "sha256=...".
+def recorded(info: Path) -> list[str] | None:
+    """The files of a distribution, from site-packages on.
 
     None where there is no RECORD, or it cannot be made out.
     """
@@ -137,7 +120,7 @@ def recorded(info: Path) -> dict[str, str] | None:
         return None
     rows = csv.reader(content.decode("utf-8", "replace").splitlines())
     try:
-        return {row[0]: "".join(row[1:2]) for row in rows if row and row[0]}
+        return [row[0] for row in rows if row and row[0]]
     except csv.Error:  # a field of more characters than any path has
         return None
 
@@ -217,13 +200,20 @@ class Bounds:
 
 
 def listed_by(site_packages: Path, *, besides: Collection[Path] = ()) -> dict[str, str]:
-    """The distributions by the files that they list, each from site-packages on."""
-    return {
-        os.path.normcase(name).replace("\\", "/"): canonicalize_name(info.partition("-")[0])
-        for info in names_in(site_packages)
-        if info.endswith((".dist-info", ".egg-info")) and site_packages / info not in besides
-        for name in recorded(site_packages / info) or ()
-    }
+    """The distributions by the files that they list, each from site-packages on.
+
+    One without a RECORD is there by the folders that its `top_level.txt` names.
+    """
+    found: dict[str, str] = {}
+    for name in names_in(site_packages):
+        info = site_packages / name
+        if name.endswith((".dist-info", ".egg-info")) and info not in besides:
+            listed = recorded(info)
+            if listed is None:
+                listed = (read_text(info / "top_level.txt") or "").split()
+            owner = canonicalize_name(name.partition("-")[0])
+            found |= {os.path.normcase(each).replace("\\", "/"): owner for each in listed}
+    return found
 
 
 def _key(path: Path, site_packages: Path) -> str:
@@ -241,16 +231,6 @@ def of_the_base(found: Distribution, target: Interpreter) -> bool:
         return False
     place = Path(found.location)
     return place.is_relative_to(target.base_prefix) and not place.is_relative_to(target.prefix)
-
-
-def lock_note(target: Interpreter, requirements: Iterable[str]) -> str | None:
-    """A hint where the environment is made from a lock file of its project."""
-    project = Path(target.prefix or target.executable).parent
-    for name, (sync, add) in _LOCKS.items():
-        if target.prefix != target.base_prefix and is_file(project / name):
-            words = " ".join(f'"{each}"' for each in requirements)
-            return f"{sync} takes out what {name} lacks. To keep it: {add} {words}"
-    return None
 
 
 def leave_to_conda(found: Iterable[Distribution], target: Interpreter) -> None:
@@ -298,7 +278,8 @@ def in_the_way(
     bounds = Bounds(site_packages, prefix)
     gone = set(going.paths)
     mixed = {folder for path in going.stays for folder in path.parents}
-    owners = {site: listed_by(site) for site in site_packages}
+    owners = {site: listed_by(site, besides=gone) for site in site_packages}
+    claimed = {site: {name.partition("/")[0] for name in owners[site]} for site in site_packages}
     found: list[Path] = []
     # what no package brought there are modules and libraries of Python
     pythons_own = {os.path.normcase(each) for each in (prefix, prefix / "DLLs")}
@@ -310,7 +291,7 @@ def in_the_way(
             metadata = top.name.endswith(".dist-info") or top == site
             if metadata or top in mixed | gone or not is_folder(top):
                 continue
-            if not claimed(site, top.name, gone):
+            if os.path.normcase(top.name) not in claimed[site]:
                 found.append(top)
                 gone.add(top)
         free = not gone.isdisjoint((folder, *folder.parents)) or not os.path.lexists(folder)

@@ -83,17 +83,10 @@ _OWN = (
     f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; {_NO_BUILDS}{_BOUND}"
     "import pip._internal.cli.main as cli; sys.exit(cli.main())"
 )
-# Python's import from a zip reads and compiles every module twice, once only to tell its file name.
-# A fifth of the processor time of a pip that is lent as a wheel goes there; without that function,
-# it stays.
-_COMPILE_ONCE = (
-    "import functools, zipimport; slow = getattr(zipimport, '_get_module_code', None); "
-    "zipimport._get_module_code = slow and functools.lru_cache(None)(slow)"
-)
 # Its folder is off the path again before pip looks around: the distributions that lie beside it
 # are not the target's. pip finds its own modules without.
 _BORROW = (
-    f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; {_COMPILE_ONCE}; {_NO_BUILDS}{_BOUND}"
+    f"{NOTHING_FROM_HERE}; {ENDS_WITH_US}; {_NO_BUILDS}{_BOUND}"
     "place = sys.argv.pop(1); sys.path.insert(0, place); "
     "import pip._internal.cli.main as cli; sys.path.remove(place); sys.exit(cli.main())"
 )
