@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tritonwin.build import source
-from tritonwin.build.plan import GIB, BuildPlan, BuildSource, CompilerMemory
+from tritonwin.build.records import GIB, BuildPlan, BuildSource, CompilerMemory
 from tritonwin.build.source import BuildContext
 from tritonwin.support.pip import Pip
 from tritonwin.system.host import Host

@@ -11,7 +11,7 @@ from hosts import fake_host
 
 from tritonwin.build.jobs import Resources
 from tritonwin.build.order import BuildMachine
-from tritonwin.build.plan import GIB
+from tritonwin.build.records import GIB
 from tritonwin.facts.records import CudaToolkit, MsvcToolset, Torch
 from tritonwin.system.host import Environment, Host
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from pace import PATIENCE, wait_for
 from world import HERE, World
 
-from tritonwin.build import attempt, runner, session
-from tritonwin.build.plan import BuildPlan
+from tritonwin.build import runner, session
+from tritonwin.build.records import BuildPlan
 
 # Ctrl-C; what a window manager or a time limit sends; a crash; a crash that takes the keeper along
 WAYS = ("SIGINT", "SIGTERM", "SIGKILL", "all")
@@ -110,7 +110,7 @@ def _below(root: str) -> list[str]:
 
 def _note_finished(world: World, plan: BuildPlan) -> None:
     """Write into the journal of the compilers which objects ninja has finished by now."""
-    done = sorted(path.name for path in attempt.finished(plan.layout.source))
+    done = sorted(path.name for path in runner.finished(plan.layout.source))
     with world.journal.open("a") as stream:
         stream.write(f"== {json.dumps(done)}\n")
 

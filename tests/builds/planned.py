@@ -10,7 +10,7 @@ from world import PIP
 
 from tritonwin.build import planner
 from tritonwin.build.order import Order, survey
-from tritonwin.build.plan import BuildPlan
+from tritonwin.build.records import BuildPlan
 from tritonwin.build.source import BuildContext
 from tritonwin.facts.collect import collect
 from tritonwin.system.host import Host

@@ -17,8 +17,8 @@ from world import PIP, World
 
 from tritonwin.build import runner
 from tritonwin.build import wheel as wheels
-from tritonwin.build.plan import BuildPlan
 from tritonwin.build.recipe import load
+from tritonwin.build.records import BuildPlan
 from tritonwin.build.source import BuildContext
 from tritonwin.build.wheel import tagged
 from tritonwin.support.wheel_choice import FileSource

@@ -13,10 +13,9 @@ from stub_compiler import FAILURES
 from trees import write
 from world import HERE, PIP, World
 
-from tritonwin.build import attempt, runner
+from tritonwin.build import runner
 from tritonwin.build import wheel as wheels
-from tritonwin.build.outcome import BuildInfo, BuildOutcome, Progress
-from tritonwin.build.plan import BuildPlan, BuildSource
+from tritonwin.build.records import BuildInfo, BuildOutcome, BuildPlan, BuildSource, Progress
 from tritonwin.build.runner import make
 from tritonwin.errors import UserError
 from tritonwin.journal.store import TargetBusyError, locked
@@ -126,7 +125,7 @@ def test_an_object_that_the_disk_lost_is_made_again(world: World, left: bytes | 
     plan = world.plan()
     world.fail = {"kernel_05.cu": ("syntax", 1)}
     assert build(world, plan).wheel is None
-    path = next(p for p in attempt.finished(plan.layout.source) if p.name == "kernel_00.o")
+    path = next(p for p in runner.finished(plan.layout.source) if p.name == "kernel_00.o")
     times = path.stat()
     if left is None:
         path.unlink()

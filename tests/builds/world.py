@@ -16,7 +16,7 @@ from pathlib import Path
 import build_plans
 import platformdirs
 
-from tritonwin.build.plan import BuildPlan, BuildSource, Toolkit
+from tritonwin.build.records import BuildPlan, BuildSource, Toolkit
 from tritonwin.build.source import BuildContext
 from tritonwin.support.pip import Pip
 from tritonwin.system.host import Environment, Host

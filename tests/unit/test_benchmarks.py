@@ -13,8 +13,8 @@ import pytest
 import tritonwin
 from tritonwin.build import jobs
 from tritonwin.build.jobs import Resources
-from tritonwin.build.plan import Notes
 from tritonwin.build.recipe import load
+from tritonwin.build.records import Notes
 
 
 def test_the_recipe_of_flash_attn_expects_what_was_measured() -> None:

@@ -16,7 +16,7 @@ from trees import write
 from tritonwin.build import planner
 from tritonwin.build.command import inherited
 from tritonwin.build.order import Order
-from tritonwin.build.plan import BuildPlan, SourceEdit
+from tritonwin.build.records import BuildPlan, SourceEdit
 from tritonwin.build.source import SourceError
 from tritonwin.build.wheel import describe
 from tritonwin.errors import UserError

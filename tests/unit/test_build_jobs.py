@@ -12,8 +12,8 @@ from trees import write
 
 from tritonwin.build import jobs as compilers
 from tritonwin.build.jobs import Resources, container_free, resources
-from tritonwin.build.plan import GIB, Notes
 from tritonwin.build.recipe import MemoryModel, load
+from tritonwin.build.records import GIB, Notes
 
 
 @pytest.mark.parametrize(("files", "free"), cases("build_runs.toml", "containers"))

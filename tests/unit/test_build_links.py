@@ -10,7 +10,7 @@ from build_plans import laid_down
 from trees import write
 
 from tritonwin.build import source
-from tritonwin.build.plan import SourceEdit
+from tritonwin.build.records import SourceEdit
 from tritonwin.build.source import SourceError
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Wine makes no links")

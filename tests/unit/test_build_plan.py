@@ -21,12 +21,12 @@ from packaging.version import Version
 from trees import plant, write
 from wheel_files import make_wheel
 
-from tritonwin.build import archs, command, order, recipe, tools
+from tritonwin.build import command, order, recipe, tools
 from tritonwin.build.command import UnfitEnvironmentError
 from tritonwin.build.order import BuildMachine, Order, Request, read_checkout, survey
-from tritonwin.build.plan import GIB, BuildPlan, Notes
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load, names
+from tritonwin.build.records import GIB, BuildPlan, Notes
 from tritonwin.build.source import BuildContext, assemble
 from tritonwin.errors import UserError
 from tritonwin.journal.tree import file_hash
@@ -203,7 +203,7 @@ def asked(tmp: Path, cuda: str | None = None, *, on_windows: bool = True, **fact
 
 
 def versions(request: Request) -> list[str]:
-    return [f"{choice.version} {choice.origin}" for choice in tools.toolkits(request)]
+    return [f"{choice.version} {choice.origin}" for choice in tools.toolkits(request)[0]]
 
 
 def test_a_folder_is_read_as_a_toolkit_of_that_system(tmp_path: Path, *, on_windows: bool) -> None:
@@ -212,8 +212,7 @@ def test_a_folder_is_read_as_a_toolkit_of_that_system(tmp_path: Path, *, on_wind
     assert versions(here) == ["12.8 system"]
     there = asked(tmp_path, str(path), on_windows=not on_windows, cuda_toolkits=())
     assert versions(there) == []
-    refused = tools.none_fits(there)
-    assert refused.endswith(f"--cuda {path} names none; not taken: {path} (no cicc, no nvcc)")
+    assert tools.toolkits(there)[1] == [f"{path} (no cicc, no nvcc)"]
 
 
 def test_the_nearest_minor_version_comes_first(tmp_path: Path) -> None:
@@ -235,24 +234,16 @@ def test_what_no_table_knows() -> None:
 
 
 @pytest.mark.parametrize("row", cases("plans.toml", "archs"))
-def test_the_words_of_the_source(row: dict[str, Any]) -> None:
+def test_the_words_of_the_source(tmp_path: Path, row: dict[str, Any]) -> None:
     recipe, version, cuda = row["build"]
     notes = Notes()
-    asked = tuple(row["asked"])
-    found = archs.choose(load(recipe), version, cuda, notes, gpus=(), asked=asked, windows=True)
+    order = Order(recipe=recipe, archs=tuple(row["asked"]))
+    request = Request(recipe=load(recipe), order=order, machine=windows(tmp_path), notes=notes)
+    found = tools.choose_archs(request, version, cuda)
     if "words" in row:
         assert (found, notes.refusals) == (tuple(row["words"]), [])
     else:
         assert row["refused"] in notes.refusals[0].message
-
-
-def test_architectures_as_people_write_them() -> None:
-    assert [archs.parse(text) for text in ("8.9", "89", "sm_120", "9.0A")] == [
-        "8.9", "8.9", "12.0", "9.0a",
-    ]  # fmt: skip
-    for text in ("", "x", "8", "8.9;9.0", "8.9b"):
-        with pytest.raises(UserError):
-            archs.parse(text)
 
 
 # --- the environment, the snapshot

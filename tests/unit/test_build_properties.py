@@ -20,9 +20,9 @@ from machines import msvc, toolkit, torch, windows
 from tritonwin.build.command import UnfitEnvironmentError, checked, command, inherited
 from tritonwin.build.jobs import Resources, choose
 from tritonwin.build.order import BuildMachine, Order
-from tritonwin.build.plan import GIB, Notes
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
+from tritonwin.build.records import GIB, Notes
 from tritonwin.system.host import Environment, merged
 
 T = TypeVar("T")

@@ -14,10 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import write
 
-from tritonwin.build import attempt, venv
-from tritonwin.build.attempt import Counter, remaining
-from tritonwin.build.outcome import BuildRun, BuildState, Ending
-from tritonwin.build.runner import read_plan, read_state, write_plan, write_state
+from tritonwin.build import runner, venv
+from tritonwin.build.records import BuildRun, BuildState, Ending
+from tritonwin.build.runner import (
+    Counter,
+    read_plan,
+    read_state,
+    remaining,
+    write_plan,
+    write_state,
+)
 from tritonwin.build.venv import BuildEnvironmentError
 from tritonwin.errors import UserError
 
@@ -68,19 +74,19 @@ def log_of(tmp_path: Path, said: str, code: int = 1, indent: str = "") -> Path:
 @pytest.mark.parametrize("said", cases("build_runs.toml", "out_of_memory"))
 def test_out_of_memory_is_recognised(tmp_path: Path, said: str, indent: str) -> None:
     code = 137 if said == "Killed" else 1
-    assert attempt.is_out_of_memory(log_of(tmp_path, said, code, indent), 1)
+    assert runner.is_out_of_memory(log_of(tmp_path, said, code, indent), 1)
 
 
 @pytest.mark.parametrize("said", cases("build_runs.toml", "otherwise"))
 def test_any_other_failure_is_not_tried_again(tmp_path: Path, said: str) -> None:
-    assert not attempt.is_out_of_memory(log_of(tmp_path, said), 1)
+    assert not runner.is_out_of_memory(log_of(tmp_path, said), 1)
 
 
 def test_what_was_said_before_the_failure_counts_for_nothing(tmp_path: Path) -> None:
     path = log_of(tmp_path, "kernel.cu(12): error: identifier is undefined")
     path.write_text(cases("build_runs.toml", "out_of_memory")[0] + "\n" + path.read_text())
-    assert not attempt.is_out_of_memory(path, 1)
-    assert attempt.is_out_of_memory(path, 137)  # the command itself was killed
+    assert not runner.is_out_of_memory(path, 1)
+    assert runner.is_out_of_memory(path, 137)  # the command itself was killed
 
 
 def test_an_environment_that_sees_the_target(tmp_path: Path) -> None:
@@ -189,19 +195,19 @@ def test_progress_never_runs_backwards_or_past_the_end(ninjas: list[int], before
 @given(st.text(max_size=200))
 def test_any_line_can_be_fed(line: str) -> None:
     assert fed(line).done >= 0
-    assert isinstance(attempt.read_log(line), tuple)
+    assert isinstance(runner.read_log(line), tuple)
 
 
 def test_each_step_of_a_log_counts_once() -> None:
-    assert attempt.read_log(LOG) == ("a.o", "sub/b.o")
+    assert runner.read_log(LOG) == ("a.o", "sub/b.o")
 
 
 def test_finished_is_what_is_noted_and_there(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x/.ninja_log").write_text(LOG)
-    assert attempt.finished(tmp_path) == ()
+    assert runner.finished(tmp_path) == ()
     (tmp_path / "x/a.o").touch()
-    assert attempt.finished(tmp_path) == (tmp_path / "x/a.o",)
+    assert runner.finished(tmp_path) == (tmp_path / "x/a.o",)
 
 
 @pytest.mark.parametrize("row", cases("build_runs.toml", "remaining"))

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tritonwin.build.outcome import BuildOutcome, BuildRun, Progress, ProofStep, WheelProof
-from tritonwin.build.plan import GIB
+from tritonwin.build.records import GIB, BuildOutcome, BuildRun, Progress, ProofStep, WheelProof
 from tritonwin.output import building, terminal
 from tritonwin.output.building import duration, progress
 from tritonwin.output.terminal import Meter

@@ -15,8 +15,8 @@ from machines import windows
 
 from tritonwin.build.command import command, script
 from tritonwin.build.order import Order
-from tritonwin.build.plan import BuildPlan, Obstacle
 from tritonwin.build.planner import plan
+from tritonwin.build.records import BuildPlan, Obstacle
 from tritonwin.system.host import Host
 from tritonwin.system.shells import ScriptError
 

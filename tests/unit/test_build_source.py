@@ -17,7 +17,7 @@ from build_plans import NOBODY, laid_down, plan
 from trees import write
 
 from tritonwin.build import runner
-from tritonwin.build.plan import BuildSource, SourceEdit
+from tritonwin.build.records import BuildSource, SourceEdit
 from tritonwin.build.source import BuildContext, SourceError
 from tritonwin.errors import UserError
 from tritonwin.support import archives

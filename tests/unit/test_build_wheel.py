@@ -16,8 +16,14 @@ from fat_binaries import container, entry
 
 from tritonwin.build import recipe as recipes
 from tritonwin.build import runner, wheel
-from tritonwin.build.outcome import BuildInfo, BuildRun, BuildState, ProofStep, WheelProof
-from tritonwin.build.plan import BuildSource
+from tritonwin.build.records import (
+    BuildInfo,
+    BuildRun,
+    BuildSource,
+    BuildState,
+    ProofStep,
+    WheelProof,
+)
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor

@@ -44,8 +44,7 @@ MAY_IMPORT = {
 PURE = {"patch.edits", "patch.engine", "patch.rules"}
 # Output prints records. These modules hold them, or data alone; a module with logic says why.
 RECORDS = {
-    "build.outcome",
-    "build.plan",
+    "build.records",
     "driver.records",
     "errors",
     "facts.records",

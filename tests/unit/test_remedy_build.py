@@ -13,7 +13,7 @@ from trees import tree_hash, write
 from wheel_files import make_wheel
 
 from tritonwin.build import recipe
-from tritonwin.build.outcome import BuildOutcome, Progress, WheelProof
+from tritonwin.build.records import BuildOutcome, Progress, WheelProof
 from tritonwin.build.source import BuildContext
 from tritonwin.journal import Journal, Store, undo
 from tritonwin.problems.records import Action

@@ -20,8 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tritonwin.build import wheel
-from tritonwin.build.outcome import BuildInfo
-from tritonwin.build.plan import BuildSource
+from tritonwin.build.records import BuildInfo, BuildSource
 from tritonwin.cli.app import run
 from tritonwin.facts import snapshot
 from tritonwin.facts.records import Facts

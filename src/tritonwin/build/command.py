@@ -17,8 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from tritonwin.build.attempt import STATUS
-from tritonwin.build.plan import BuildPlan, Layout, Toolkit
+from tritonwin.build.records import BuildPlan, Layout, Toolkit
 from tritonwin.build.source import GIT_VARIABLES
 from tritonwin.errors import UserError
 from tritonwin.facts.toolchain.msvc import capture
@@ -103,7 +102,7 @@ def command(plan: BuildPlan, host: Host, scripts: Sequence[Path | str] = ()) -> 
             "SOURCE_DATE_EPOCH": host.env.get("SOURCE_DATE_EPOCH") or _EPOCH,
             **checked(plan.environment),
             **temp,
-            "NINJA_STATUS": STATUS,
+            "NINJA_STATUS": "[%f/%t] ",
             "PYTHONUNBUFFERED": "1",
         },
         path=(*map(str, scripts), *plan.path),

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonwin.build.plan import GIB, CompilerMemory, Notes
 from tritonwin.build.recipe import BuildCost, MemoryModel
+from tritonwin.build.records import GIB, CompilerMemory, Notes
 from tritonwin.facts.system import parse_meminfo
 from tritonwin.system import winapi
 

@@ -13,8 +13,8 @@ from packaging.requirements import Requirement
 
 from tritonwin.build import jobs, triton
 from tritonwin.build.jobs import Resources
-from tritonwin.build.plan import Notes
 from tritonwin.build.recipe import Circumstances, Recipe, load
+from tritonwin.build.records import Notes
 from tritonwin.build.source import BuildContext, is_project
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts, Interpreter, Torch
@@ -39,7 +39,7 @@ class Order:
     Attributes:
         source: a folder, an archive (.tar.gz), or the address of a repository.
         ref: of the repository: a commit, a tag, a branch.
-        archs: compute capabilities, as `archs.parse` gives them.
+        archs: compute capabilities, "8.9", "9.0a".
         cuda: a folder, a version, or "assembled".
         root: the folder in which build folders are made.
         nvcc_flags: put behind those of the recipe.

@@ -7,22 +7,30 @@ import ntpath
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from pathlib import PurePath
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 
-from tritonwin.build import archs, command, jobs, origin, tools, triton
+from tritonwin.build import command, jobs, tools, triton
 from tritonwin.build.order import BuildMachine, Order, Request
-from tritonwin.build.origin import SourceOrigin
-from tritonwin.build.plan import GIB, BuildPlan, Layout, SourceEdit
-from tritonwin.build.recipe import Circumstances, Recipe, load, toolchain
+from tritonwin.build.recipe import Circumstances, Recipe, SourceRelease, load, toolchain
+from tritonwin.build.records import GIB, BuildPlan, BuildSource, Layout, SourceEdit
+from tritonwin.build.source import NO_GIT, NOT_COPIED, refuse_secrets
 from tritonwin.build.tools import Tools
+from tritonwin.errors import UserError
+from tritonwin.support.addresses import without_secrets
+from tritonwin.support.matrix import wanted_series
 from tritonwin.support.versions import series
+from tritonwin.system.files import is_file
 
 _TRITON = "triton"
 _NVCC_FLAGS = "NVCC_APPEND_FLAGS"
 _EXTENSIONS = 4  # side by side, where all files fit at once
 _PATH_LIMIT = 259  # characters of a path on Windows, the end of the string not counted
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
+_ARCHIVE = ".tar.gz"
+# "https://...", also with a slash forgotten, and what ssh takes: "git@host:path". Of git's other
+# transports "ext::" runs a command, and "fd::" waits.
+_ADDRESS = re.compile(r"(?i:https?|ssh|git|file):(?!:)|[^/\\@]+@[^/\\:]+:(?!:)")
 _LONGEST = 60  # characters of a local version; the wheel's name has to be one of a file
 
 
@@ -38,11 +46,11 @@ def plan(order: Order, machine: BuildMachine) -> BuildPlan:
     torch = request.torch if recipe.needs_torch else None
     _existing_wheel(request)
     _target(request)
-    source = origin.choose(request)
+    source = choose_source(request)
     release = source.release
-    found = tools.choose(request, source)
+    found = tools.choose(request, source.version, release)
     toolkit = found.toolkit
-    compiled = tuple(map(archs.capability, found.tokens))
+    compiled = tuple(map(tools.capability, found.tokens))
     cpp = (toolchain("cpp", torch.version) or "17") if torch else None
     if cpp:
         notes.because("C++", cpp, "what the headers of this torch need", "--nvcc-flag")
@@ -170,6 +178,149 @@ def _target(request: Request) -> None:
         )
 
 
+# --- the version, and the origin of its source
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOrigin:
+    """The source; `release` is None where the recipe does not know it.
+
+    Attributes:
+        why: why this version of it.
+    """
+
+    version: str
+    source: BuildSource
+    release: SourceRelease | None = None
+    why: str = "asked for"
+
+
+def choose_source(request: Request) -> SourceOrigin:
+    """The source that was named, else the release that was asked for, else the one that fits best.
+
+    Raises:
+        UserError: no source, or no release of the recipe, was named.
+    """
+    recipe, order, notes = request.recipe, request.order, request.notes
+    if order.source is not None:
+        origin = _named(request, order.source)
+    elif not recipe.releases:
+        raise UserError(
+            f"{recipe.name} has no source of its own",
+            f"Name it: tritonwin build {recipe.name} --source DIR",
+        )
+    elif order.ref is not None:
+        source = _from_git(recipe, recipe.repository, order.ref)
+        version = order.version or recipe.releases[0].version
+        origin = SourceOrigin(version=version, source=source, why=f"the ref {order.ref}, asked for")
+    else:
+        origin = _release(request)
+    source = origin.source
+    where = f"{source.location} {source.ref or ''}".strip()
+    flags = "--version, --source, --ref"
+    notes.because("source", f"{origin.version} from {where}", origin.why, flags)
+    needed = "needed" if source.kind == "git" else "not needed"
+    notes.because(
+        "git", needed, "it fetches a commit of a repository, and nothing else", "--source"
+    )
+    git_is_here = request.machine.elsewhere or request.host.executables("git")
+    if source.kind == "git" and not git_is_here:
+        notes.refuse(*NO_GIT)
+    if source.kind == "folder":
+        folder = Path(source.location)
+        if empty := [s for s in recipe.submodules if not any((folder / s).glob("*"))]:
+            notes.refuse(
+                f"the submodule {', '.join(empty)} of {folder} is not there",
+                f'Fetch it: git -C "{folder}" submodule update --init {" ".join(empty)}',
+            )
+    return origin
+
+
+def _from_git(recipe: Recipe, address: str, ref: str | None, subfolder: str = "") -> BuildSource:
+    return BuildSource(
+        kind="git",
+        location=address,
+        ref=ref,
+        submodules=recipe.submodules,
+        skip=recipe.skip,
+        subfolder=subfolder,
+    )
+
+
+def _release(request: Request) -> SourceOrigin:
+    """The release that was asked for, that this torch wants, or the newest."""
+    recipe, order, torch = request.recipe, request.order, request.torch
+    found, why = recipe.releases[0], "the newest that the recipe knows"
+    if order.version is not None:
+        asked = recipe.release(order.version)
+        if asked is None:
+            raise UserError(
+                f"the recipe {recipe.name} has no version {order.version}",
+                f"It has {', '.join(r.version for r in recipe.releases)}. "
+                "Another one: --source DIR, or --ref TAG",
+            )
+        found, why = asked, "asked for"
+    elif not recipe.needs_torch and torch and (wanted := wanted_series(torch)):
+        # a branch has no series
+        fitting = [r for r in recipe.releases if series(r.version) == wanted]
+        if fitting:
+            found, why = fitting[0], f"torch {torch.version} wants Triton {wanted}"
+    if found.ref:
+        source = _from_git(recipe, recipe.repository, found.ref, found.subfolder)
+    else:
+        source = BuildSource(
+            kind="sdist",
+            location=found.file or "",
+            sha256=found.sha256,
+            skip=recipe.skip,
+            subfolder=found.subfolder,
+        )
+    return SourceOrigin(version=found.version, source=source, release=found, why=why)
+
+
+def _named(request: Request, named: str) -> SourceOrigin:
+    """The folder, the archive or the repository that was named."""
+    order, checkout, recipe = request.order, request.machine.checkout, request.recipe
+    file = Path(named)
+    local = checkout is not None or is_file(file)
+    address = not local and _ADDRESS.match(named) is not None and _ARCHIVE not in named
+    if order.ref is not None and not address:
+        raise UserError(
+            f"--ref names a commit of a repository, and {named} is taken as it is",
+            "Check it out there, or give its address: --source file:///...",
+        )
+    if checkout is not None:
+        version = order.version or checkout.version or "0"
+        source = BuildSource(
+            kind="folder",
+            location=str(file.absolute()),
+            skip=(*NOT_COPIED, *recipe.skip),
+            subfolder=checkout.subfolder,
+        )
+        known, why = recipe.release(version), f"asked for, version {version}"
+        return SourceOrigin(version=version, source=source, release=known, why=why)
+    if address:
+        refuse_secrets(named)
+        source = _from_git(recipe, named, order.ref)
+        return SourceOrigin(version=order.version or "0", source=source)
+    if not (named.endswith(_ARCHIVE) and local):
+        kinds = f"no folder with a setup.py, no {_ARCHIVE} file and no address of a repository"
+        raise UserError(
+            f"{without_secrets(named)!r} cannot be built: it is {kinds}",
+            "Name the folder that holds setup.py, or the archive, fetched: --source DIR|FILE",
+        )
+    release = next((r for r in recipe.releases if r.file == file.name), None)
+    source = BuildSource(
+        kind="sdist",
+        location=str(file.absolute()),
+        sha256=release.sha256 if release else None,
+        skip=recipe.skip,
+        subfolder=release.subfolder if release else "",
+    )
+    version = order.version or (release.version if release else "0")
+    return SourceOrigin(version=version, source=source, release=release)
+
+
 # --- the folder
 
 
@@ -191,7 +342,7 @@ def _folder(request: Request, source: SourceOrigin, found: Tools, disk: int) -> 
         torch.version if torch else "",
         found.toolkit.version if found.toolkit else "",
         found.toolset.version if found.toolset else "",
-        ",".join(map(archs.capability, found.tokens)),
+        ",".join(map(tools.capability, found.tokens)),
         "offline" if request.order.offline else "",
     )
     key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:8]

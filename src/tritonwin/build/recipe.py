@@ -8,7 +8,6 @@ from importlib.resources import files
 from typing import Literal
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from tritonwin.errors import UserError
 from tritonwin.support import matrix
@@ -191,7 +190,7 @@ class Recipe:
     def release(self, version: str) -> SourceRelease | None:
         """The release of that version, or the newest of a series: "2.8" or "2.8.0"."""
         exact = next((r for r in self.releases if r.version == version), None)
-        return exact or next((r for r in self.releases if _belongs(r.version, version)), None)
+        return exact or next((r for r in self.releases if fits(r.version, f"=={version}.*")), None)
 
 
 def names() -> tuple[str, ...]:
@@ -218,14 +217,6 @@ def load(name: str) -> Recipe:
         )
     recipe = read_resource("tritonwin.build", f"recipes/{name}.toml", Recipe)
     return replace(recipe, name=name)
-
-
-def _belongs(version: str, to: str) -> bool:
-    try:
-        have, want = Version(version).release, Version(to).release
-    except InvalidVersion:
-        return False
-    return have[: len(want)] == want
 
 
 # --- which compilers go together: toolchain.toml, cuda_wheels.toml

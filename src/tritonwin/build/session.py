@@ -86,7 +86,7 @@ def main(command: list[str]) -> int:
 
 
 class SessionTree:
-    """The processes of one build command; see `tritonwin.build.attempt.ProcessTree`."""
+    """The processes of one build command; see `tritonwin.build.runner.ProcessTree`."""
 
     def __init__(
         self,

@@ -18,8 +18,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from tritonwin.build.outcome import OnEvent
-from tritonwin.build.plan import BuildPlan, BuildSource, SourceEdit
+from tritonwin.build.records import BuildPlan, BuildSource, OnEvent, SourceEdit
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.redactor import hide_secrets

@@ -22,8 +22,15 @@ from packaging.version import Version
 
 from tritonwin import __version__
 from tritonwin.build import source, venv
-from tritonwin.build.outcome import BuildInfo, BuildRun, OnEvent, ProofStep, StepState, WheelProof
-from tritonwin.build.plan import BuildPlan
+from tritonwin.build.records import (
+    BuildInfo,
+    BuildPlan,
+    BuildRun,
+    OnEvent,
+    ProofStep,
+    StepState,
+    WheelProof,
+)
 from tritonwin.build.venv import Linked
 from tritonwin.errors import UserError
 from tritonwin.facts.collect import collect

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from tritonwin.cli.options import (
+    Arch,
     TargetOptions,
     Whole,
     json_option,
@@ -65,7 +66,9 @@ def _ref(context: click.Context, option: click.Parameter, value: str | None) -> 
 @click.option("--version", callback=_version, metavar="V", help="Build this version.")
 @click.option("--source", metavar="DIR|FILE|URL", help="Build this source.")
 @click.option("--ref", callback=_ref, metavar="REF", help="Build this tag, branch or commit.")
-@click.option("--arch", "archs", multiple=True, metavar="CC", help="Compile for this GPU: 8.9.")
+@click.option(
+    "--arch", "archs", type=Arch(), multiple=True, metavar="CC", help="Compile for this GPU: 8.9."
+)
 @click.option("--cuda", metavar="DIR|V", help="This CUDA toolkit; or: assembled.")
 @click.option("--msvc", metavar="V", help="This MSVC toolset: 14.44.")
 @click.option("--jobs", type=Whole(1, 1024), metavar="N", help="Compilers at once.")
@@ -106,7 +109,7 @@ def command(
     refuse_together("snapshot", "python", "app", "as_script", "resume")
     only_plan = only_plan or snapshot is not None
     need_no_question(for_programs=as_json, settled=yes or only_plan, ways="--yes or --plan")
-    from tritonwin.build import archs, runner
+    from tritonwin.build import runner
     from tritonwin.build.command import script
     from tritonwin.build.order import Order
     from tritonwin.facts import snapshot as snapshots
@@ -114,7 +117,6 @@ def command(
     from tritonwin.remedies import build_wheel
     from tritonwin.system.host import Host
 
-    options["archs"] = tuple(archs.parse(arch) for arch in options["archs"])
     order, host = Order(recipe=recipe, **options), Host.this_machine(target.app)
     plan, context = build_wheel.prepare(
         order,

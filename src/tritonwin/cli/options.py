@@ -22,17 +22,16 @@ if TYPE_CHECKING:
     from tritonwin.facts.records import Facts
     from tritonwin.system.host import Host
 
-    Integers = click.ParamType[int]  # a subscript that older versions of click do not take
+    Texts = click.ParamType[str]  # a subscript that older versions of click do not take
 else:
-    Integers = click.ParamType
+    Texts = click.ParamType
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 _NO_VALUE = re.compile("--[a-z-]+=")
-_LEAST_ARCH, _MOST_ARCH = 50, 999  # compute capability 5.0 and what has three digits
 # what people copy: 8.9 from NVIDIA's tables, sm_89 from messages of compilers
-_ARCH = re.compile(r"(?:sm_?|compute_?)?(\d{1,2})\.?(\d)", re.ASCII)
+_ARCH = re.compile(r"(?:sm_?|compute_?)?(\d{1,2})\.?(\d)([af]?)", re.ASCII)
 
 
 def expand(args: Sequence[str]) -> list[str]:
@@ -163,27 +162,26 @@ class Whole(click.IntRange):
     name = "whole number"
 
 
-class Arch(Integers):
-    """A compute capability: 89, 8.9 or sm_89, as the number 89."""
+class Arch(Texts):
+    """A compute capability, of 89, 8.9, sm_89 or 9.0a, as "8.9" or "9.0a"."""
 
     name = "arch"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The compute capability without its point.
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The compute capability with its point.
 
         Raises:
             click.BadParameter: another word, or of no GPU that CUDA knows.
         """
         found = _ARCH.fullmatch(str(value).strip().lower())
-        number = int(found[1] + found[2]) if found else 0
-        if not _LEAST_ARCH <= number <= _MOST_ARCH:
+        if found is None or int(found[1]) < 5:
             self.fail(
                 f"{value!r} cannot be used: it takes the compute capability of a GPU from 5.0 on,"
                 " such as 89, 8.9 or sm_89",
                 param,
                 ctx,
             )
-        return number
+        return f"{found[1]}.{found[2]}{found[3]}"
 
 
 @dataclass(frozen=True, kw_only=True)

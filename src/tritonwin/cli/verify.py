@@ -78,7 +78,7 @@ def command(
     list_rungs: bool,
     through: str | None,
     only: tuple[str, ...],
-    arch: int | None,
+    arch: str | None,
     chip: str | None,
     rung_timeout: int | None,
     force: bool,
@@ -122,7 +122,12 @@ def command(
         proof.refuse_place(file)
     facts = target.collect()
     setting = setting_for(
-        facts, dict(os.environ), arch=arch, chip=chip, timeout=rung_timeout, forced=force
+        facts,
+        dict(os.environ),
+        arch=int(re.sub(r"\D", "", arch)) if arch else None,
+        chip=chip,
+        timeout=rung_timeout,
+        forced=force,
     )
     whole = len(records.load().rung)
     watch = ClimbWatch()

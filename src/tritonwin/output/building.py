@@ -8,8 +8,7 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import Literal
 
-from tritonwin.build.outcome import BuildOutcome, Event, Progress
-from tritonwin.build.plan import GIB, BuildPlan
+from tritonwin.build.records import GIB, BuildOutcome, BuildPlan, Event, Progress
 from tritonwin.output.blocks import Block, Fold, Prose, Span, TextLine, Tone, line, pairs
 from tritonwin.output.documents import Document
 from tritonwin.output.proof import of_rung

@@ -32,8 +32,7 @@ from tritonwin.system.toml import shipped
 
 if TYPE_CHECKING:
     from tritonwin.build.order import Order
-    from tritonwin.build.outcome import Event
-    from tritonwin.build.plan import BuildPlan
+    from tritonwin.build.records import BuildPlan, Event
     from tritonwin.build.source import BuildContext
 
     Prepared: TypeAlias = tuple[BuildPlan, BuildContext]
