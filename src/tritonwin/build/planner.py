@@ -306,7 +306,7 @@ def _named(request: Request, named: str) -> SourceOrigin:
     if not (named.endswith(_ARCHIVE) and local):
         kinds = f"no folder with a setup.py, no {_ARCHIVE} file and no address of a repository"
         raise UserError(
-            f"{without_secrets(named)!r} cannot be built: it is {kinds}",
+            f"{without_secrets(named)} cannot be built: it is {kinds}",
             "Name the folder that holds setup.py, or the archive, fetched: --source DIR|FILE",
         )
     release = next((r for r in recipe.releases if r.file == file.name), None)
