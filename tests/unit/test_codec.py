@@ -128,7 +128,6 @@ def test_a_whole_number_serves_as_a_number() -> None:
         ("1e999", "not a finite number"),
         ("9" * 1_000_000, "number too large"),
         ("9223372036854775808", "number too large"),
-        ('{"a": 1, "a": 2}', 'the name "a" appears twice'),
         ("[" * 100_000, "nested too deeply"),
         ('{"a":' * 100_000, "nested too deeply"),
     ],

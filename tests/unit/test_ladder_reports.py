@@ -28,7 +28,6 @@ from tritonwin.output.proof import (
 )
 from tritonwin.system.codec import from_json
 from tritonwin.verify import ladder, records
-from tritonwin.verify.ladder import ClimbWatch
 from tritonwin.verify.records import Proof, RungResult, RungState, Verdict
 
 REDACTOR = Redactor(Identity(users=("ada",), homes=(r"C:\Users\ada",), hosts=("ENGINE",)))
@@ -118,9 +117,7 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_terminal_shows_states_and_problems(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = proof.print_climb(
-        healthy.changed(), RESULTS, ClimbWatch(), rungs=len(records.load().rung)
-    )
+    shown = proof.print_climb(healthy.changed(), RESULTS, (), rungs=len(records.load().rung))
     out = capsys.readouterr().out
     assert shown.results == RESULTS
     for words in ("ok ", "FAILED", "CRASHED", "TIMEOUT", "n/a", "absent", "skipped"):

@@ -7,9 +7,7 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +20,6 @@ from trees import write
 import tritonwin
 from tritonwin.output import proof
 from tritonwin.verify import ladder, records
-from tritonwin.verify.ladder import ClimbWatch
 from tritonwin.verify.records import RungResult
 from tritonwin.verify.setting import ProofSetting
 
@@ -60,19 +57,6 @@ def test_a_rung_has_a_limit_of_its_own_and_the_users_goes_before_it(tmp_path: Pa
         assert (result.state, result.detail) == ("timed-out", f"no end within {shown} s")
 
 
-def test_who_watches_sees_what_is_tried(tmp_path: Path) -> None:
-    watch, started = ClimbWatch(), time.monotonic()
-    with closing(
-        ladder.climb(stuck(tmp_path), records.select(through="import-triton"), watch)
-    ) as climb:
-        assert next(climb).state == "not-applicable"
-        wait_for(lambda: watch.now() != ())
-        ((title, seconds),) = watch.now()
-        assert title == "Triton is imported"
-        assert 0 <= seconds <= time.monotonic() - started
-    assert watch.now() == ()
-
-
 @pytest.mark.skipif(os.name == "nt", reason="reads /proc")
 def test_a_rung_ends_when_whoever_started_it_was_killed(tmp_path: Path) -> None:
     numbers = tmp_path / "numbers"
@@ -104,14 +88,12 @@ def test_a_terminal_shows_what_is_tried(monkeypatch: pytest.MonkeyPatch, *, term
     console = Console(file=screen, force_terminal=terminal, width=200, legacy_windows=False)
     monkeypatch.setattr(proof, "console", lambda: console)
     monkeypatch.setattr(proof, "_SOON", 0)
-    watch = ClimbWatch()
 
     def results() -> Iterator[RungResult]:
-        with watch.trying(IMPORTED[0]):
-            wait_for(lambda: "trying" in screen.getvalue() or not terminal)
+        wait_for(lambda: "trying" in screen.getvalue() or not terminal)
         yield RungResult(id="x", title="seen at last", state="passed", detail="", seconds=0)
 
-    assert proof.print_climb(healthy.changed(), results(), watch, rungs=1).holds
+    assert proof.print_climb(healthy.changed(), results(), IMPORTED, rungs=1).holds
     shown = screen.getvalue()
     seen = re.search(r"trying   Triton is imported  \(\d+ s\)", shown)
     assert bool(seen) is terminal

@@ -10,12 +10,12 @@ from commands import Call
 from trees import describe_tree
 from triton_trees import make_tree
 
-from tritonwin.system.data_folder import VARIABLE
+from tritonwin.system.host import DATA_VARIABLE
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
     return make_tree("3.6.0", tmp_path / "site")
 
 

@@ -23,7 +23,7 @@ from tritonwin.remedies.context import ApplyContext, PlanContext
 from tritonwin.remedies.plan import ApplyPatch, CannotRemedyError, ChangedSincePlanError
 from tritonwin.remedies.triton_files import apply_patch, plan_patch
 from tritonwin.support.sources import Sources
-from tritonwin.system.data_folder import VARIABLE
+from tritonwin.system.host import DATA_VARIABLE
 
 
 def facts_of(package: Path, data: Path) -> Facts:
@@ -42,7 +42,7 @@ def facts_of(package: Path, data: Path) -> Facts:
 
 
 def plan(package: Path, data: Path) -> ApplyPatch:
-    host = fake_host(data.parent, {VARIABLE: str(data)})
+    host = fake_host(data.parent, {DATA_VARIABLE: str(data)})
     context = PlanContext(
         facts=facts_of(package, data), host=host, pip=no_pip, sources=lambda: Sources(offline=True)
     )

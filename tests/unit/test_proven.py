@@ -12,8 +12,7 @@ from tritonwin.facts.history import forget_proven, proven_state, read_proven, wr
 from tritonwin.facts.records import Facts
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
-from tritonwin.system.data_folder import data_folder
-from tritonwin.system.host import Environment
+from tritonwin.system.host import Environment, data_folder
 
 
 def home(tmp_path: Path) -> Environment:

@@ -15,7 +15,7 @@ DAY = 24 * 3600
 
 
 def data_folder():
-    """The folder of `tritonwin.system.data_folder`, before platformdirs can be imported."""
+    """`data_folder` of tritonwin.system.host, before platformdirs can be imported."""
     named = os.environ.get("TRITONWIN_HOME")
     if named:
         return os.path.abspath(named)

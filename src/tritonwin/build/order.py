@@ -22,9 +22,8 @@ from tritonwin.support.chooser import SetChooser
 from tritonwin.support.install_plan import sources_for
 from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system.access import nearest_existing
-from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_file, is_folder, read_text
-from tritonwin.system.host import Environment, Host
+from tritonwin.system.host import Environment, Host, data_folder
 from tritonwin.system.process import run
 
 _SECONDS = 60.0  # for a Python to start

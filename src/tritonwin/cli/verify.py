@@ -107,7 +107,6 @@ def command(
     from tritonwin.output.terminal import answer
     from tritonwin.system.host import Environment
     from tritonwin.verify import ladder, records
-    from tritonwin.verify.ladder import ClimbWatch
     from tritonwin.verify.records import Proof
     from tritonwin.verify.setting import setting_for
 
@@ -130,12 +129,11 @@ def command(
         forced=force,
     )
     whole = len(records.load().rung)
-    watch = ClimbWatch()
-    results = ladder.climb(setting, rungs, watch)
+    results = ladder.climb(setting, rungs)
     shown = (
         Proof(results=tuple(results))
         if as_json
-        else proof.print_climb(facts, results, watch, rungs=whole, everything=everything)
+        else proof.print_climb(facts, results, rungs, rungs=whole, everything=everything)
     )
     status = endings.settle(_STATUS[shown.verdict])
     made = proof.verify_report(facts, shown, setting.arch, chip=setting.chip, ladder=whole)

@@ -36,9 +36,8 @@ from tritonwin.facts.toolchain.msvc import find_msvc, find_windows_sdks
 from tritonwin.facts.toolchain.python_dev import find_python_dev
 from tritonwin.facts.toolchain.rocm import find_rocm
 from tritonwin.facts.torch_triton import read_torch, read_triton
-from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import silent_places
-from tritonwin.system.host import Host
+from tritonwin.system.host import Host, data_folder
 from tritonwin.system.waiting import WaitingThreads, answered, waiting_threads
 
 T = TypeVar("T")

@@ -18,9 +18,8 @@ from typing import Literal, TypeVar
 from tritonwin.facts.packages import knowledge
 from tritonwin.facts.records import Facts, Interpreter, PatchRecord, Proven, Triton
 from tritonwin.system.codec import DecodeError, from_json, parse, to_json
-from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import read_bytes, read_text, same_place, write_whole
-from tritonwin.system.host import Environment
+from tritonwin.system.host import Environment, data_folder
 
 T = TypeVar("T")
 

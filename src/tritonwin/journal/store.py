@@ -30,9 +30,8 @@ from tritonwin.journal.log import RESERVE, DamagedLogError, Log
 from tritonwin.journal.records import Header, MakeFolder, State, Unreadable
 from tritonwin.system.access import hold, nearest_existing
 from tritonwin.system.codec import DecodeError, Json, from_json, parse, to_json
-from tritonwin.system.data_folder import VARIABLE, data_folder
 from tritonwin.system.files import is_file, names_in, read_bytes
-from tritonwin.system.host import Environment
+from tritonwin.system.host import DATA_VARIABLE, Environment, data_folder
 
 HEADER = "journal.json"
 STEPS = "steps.jsonl"
@@ -322,6 +321,6 @@ def _tried(path: Path) -> int | None:
         if error.errno != errno.ENOSPC:
             refused.help = (
                 "tritonwin keeps there what it needs for an undo: make that folder writable. For a "
-                f"new change another one can be named in the variable {VARIABLE}."
+                f"new change another one can be named in the variable {DATA_VARIABLE}."
             )
         raise refused from error

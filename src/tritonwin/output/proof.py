@@ -1,11 +1,12 @@
 """Proof for people: one line a rung as soon as it is known; the reports of `verify` and `bench`.
 
-On a terminal, lines below tell which rungs are tried, and since when.
+On a terminal, a line below names the rung that is waited for, and since when.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -42,7 +43,6 @@ from tritonwin.verify.records import BROKEN, Proof, Rung, RungResult, RungState,
 
 if TYPE_CHECKING:
     from tritonwin.facts.redaction.redactor import Redactor
-    from tritonwin.verify.ladder import ClimbWatch
 
 _STATES: Mapping[RungState, tuple[str, Tone]] = {
     "passed": ("ok", "good"),
@@ -75,7 +75,7 @@ def of_rungs(rungs: Iterable[Rung]) -> Iterator[Block]:
 def print_climb(
     facts: Facts,
     results: Iterable[RungResult],
-    watch: ClimbWatch,
+    tried: Sequence[Rung],
     *,
     rungs: int,
     everything: bool = False,
@@ -85,6 +85,7 @@ def print_climb(
     On a terminal those that passed and those that were not tried are summed up at the end.
 
     Args:
+        tried: the rungs of the results.
         rungs: how many the whole ladder has.
         everything: a line for each of them.
     """
@@ -94,10 +95,11 @@ def print_climb(
     screen = Screen(out)
     each = everything or not out.is_terminal
     seen: list[RungResult] = []
+    since = time.monotonic()
     if facts.target:
         screen.show(line(f"Python {facts.target.version}  {facts.target.executable}"))
     shown = Live(
-        get_renderable=lambda: _trying(watch),
+        get_renderable=lambda: _waiting(tried[len(seen) :], time.monotonic() - since),
         console=out,
         refresh_per_second=2,
         transient=True,
@@ -107,6 +109,7 @@ def print_climb(
     with shown if out.is_terminal else nullcontext():
         for result in results:
             seen.append(result)
+            since = time.monotonic()
             if each:
                 screen.show(*of_rung(result))
             elif result.state in BROKEN:
@@ -119,13 +122,9 @@ def print_climb(
     return proof
 
 
-def _trying(watch: ClimbWatch) -> Text:
-    rows = (
-        f"  trying   {title}  ({seconds:.0f} s)"
-        for title, seconds in watch.now()
-        if seconds >= _SOON
-    )
-    return Text("\n".join(rows), "dim", overflow="crop", no_wrap=True)
+def _waiting(left: Sequence[Rung], seconds: float) -> Text:
+    shown = f"  trying   {left[0].title}  ({seconds:.0f} s)" if left and seconds >= _SOON else ""
+    return Text(shown, "dim", overflow="crop", no_wrap=True)
 
 
 def of_rung(result: RungResult, *, most: int | None = None) -> Iterator[Block]:

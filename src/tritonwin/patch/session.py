@@ -29,9 +29,8 @@ from tritonwin.patch.hook import install
 from tritonwin.patch.plan import SIZE_LIMIT, examine, make_plan, read_triton
 from tritonwin.patch.records import Hook, PatchOutcome, PatchPlan, PatchStatus, Report
 from tritonwin.system.codec import Json
-from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_file, read_bytes
-from tritonwin.system.host import Host
+from tritonwin.system.host import Host, data_folder
 
 ACTION = "patch"  # in the plan of a journal: which of our commands wrote it
 HookAction = Literal["patch-hook", "driver"]

@@ -31,8 +31,7 @@ from tritonwin.remedies.records import (
 from tritonwin.remedies.target_pip import find_pip
 from tritonwin.remedies.variables import environment_after
 from tritonwin.support.install_plan import sources_for
-from tritonwin.system.data_folder import data_folder
-from tritonwin.system.host import Host
+from tritonwin.system.host import Host, data_folder
 from tritonwin.system.shells import word
 from tritonwin.system.waiting import waiting_threads
 from tritonwin.verify import ladder

@@ -24,7 +24,7 @@ from tritonwin.remedies.plan import (
     ChangedSincePlanError,
     SwitchDriver,
 )
-from tritonwin.system.data_folder import data_folder
+from tritonwin.system.host import data_folder
 
 if TYPE_CHECKING:
     from tritonwin.patch.records import PatchPlan

@@ -33,9 +33,8 @@ from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_choice import FileSource, WheelChoice
 from tritonwin.support.wheel_files import content_of, obtain
 from tritonwin.support.wheels import WheelNameError, read
-from tritonwin.system.data_folder import data_folder
 from tritonwin.system.files import is_folder
-from tritonwin.system.host import Host
+from tritonwin.system.host import Host, data_folder
 from tritonwin.system.shells import word
 
 

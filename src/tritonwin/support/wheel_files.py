@@ -33,8 +33,7 @@ from tritonwin.support.download import NoAnswerError, NoRangesError, RangedFile
 from tritonwin.support.links import WheelLink
 from tritonwin.support.versions import parse
 from tritonwin.support.wheels import WheelName, WheelNameError, read
-from tritonwin.system.data_folder import data_folder
-from tritonwin.system.host import Host
+from tritonwin.system.host import Host, data_folder
 from tritonwin.system.scratch import scratch_folder
 
 MACHINES = {"win_amd64": "AMD64", "win_arm64": "ARM64"}  # of tags, and of modules

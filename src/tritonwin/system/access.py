@@ -10,7 +10,6 @@ import os
 import sys
 from pathlib import Path
 
-from tritonwin.system import winapi
 from tritonwin.system.files import ask, is_file
 
 
@@ -33,30 +32,27 @@ def _absent(path: Path) -> bool:
 
 
 if sys.platform == "win32":
+    import _winapi  # as subprocess and multiprocessing of Python's own open handles
     import msvcrt
 
     _FILE_ADD_FILE = 0x0002
     _SHARE_ALL, _SHARE_READ = 0x7, 0x1
     _GENERIC_READ_WRITE = 0xC0000000
     _OPEN_EXISTING, _OPEN_ALWAYS = 3, 4
-    _FILE_FLAG_BACKUP_SEMANTICS = 0x02000000  # needed to open a folder
+    _BACKUP_SEMANTICS = 0x02000000  # needed to open a folder
     _ERROR_ACCESS_DENIED = 5
     _ERROR_WRITE_PROTECT = 19
     _SHARING_VIOLATION = 32
 
     def _may_add_files(folder: Path) -> bool | None:
         try:
-            handle = winapi.open_handle(
-                folder,
-                access=_FILE_ADD_FILE,
-                share=_SHARE_ALL,
-                how=_OPEN_EXISTING,
-                flags=_FILE_FLAG_BACKUP_SEMANTICS,
+            handle = _winapi.CreateFile(
+                str(folder), _FILE_ADD_FILE, _SHARE_ALL, 0, _OPEN_EXISTING, _BACKUP_SEMANTICS, 0
             )
         except OSError as error:
             denied = (_ERROR_ACCESS_DENIED, _ERROR_WRITE_PROTECT)
             return False if error.winerror in denied else None
-        winapi.close_handle(handle)
+        _winapi.CloseHandle(handle)
         return True
 
     def hold(path: Path) -> int | None:
@@ -69,8 +65,8 @@ if sys.platform == "win32":
         """
         try:
             # not msvcrt.locking: a share mode lets others read who holds it
-            handle = winapi.open_handle(
-                path, access=_GENERIC_READ_WRITE, share=_SHARE_READ, how=_OPEN_ALWAYS
+            handle = _winapi.CreateFile(
+                str(path), _GENERIC_READ_WRITE, _SHARE_READ, 0, _OPEN_ALWAYS, 0, 0
             )
         except OSError as error:
             if error.winerror == _SHARING_VIOLATION:

@@ -46,7 +46,7 @@ class DecodeError(ValueError):
 
 
 def parse(text: str) -> Json:
-    """Parse JSON without the liberties of `json.loads`: no NaN, no endless number, no key twice.
+    """Parse JSON without the liberties of `json.loads`: no NaN, no endless number.
 
     Raises:
         json.JSONDecodeError: not JSON; it knows line, column and position.
@@ -58,7 +58,6 @@ def parse(text: str) -> Json:
             parse_int=_whole,
             parse_float=_finite,
             parse_constant=_finite,
-            object_pairs_hook=_unique,
         )
     except RecursionError:
         raise DecodeError(_DOCUMENT, "nested too deeply") from None
@@ -78,15 +77,6 @@ def _finite(digits: str) -> float:
     if not math.isfinite(value):
         raise DecodeError(_DOCUMENT, f"not a finite number: {digits[:24]}")
     return value
-
-
-def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DecodeError(_DOCUMENT, f"the name {_quoted(twice)} appears twice in one object")
-    return found
 
 
 def to_json(value: object) -> Json:

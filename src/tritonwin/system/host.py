@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from platformdirs import user_data_dir
+
 from tritonwin.errors import UserError
 from tritonwin.system.files import is_file, is_folder
 from tritonwin.system.registry import Registry, this_registry
+
+DATA_VARIABLE = "TRITONWIN_HOME"
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,16 @@ class Environment:
         separator = ";" if self.windows else ":"
         parts = (part.strip().strip('"') for part in (self.get("PATH") or "").split(separator))
         return tuple(Path(part) for part in parts if part)
+
+
+def data_folder(environment: Environment) -> Path:
+    """The folder of journals, and of what was proven.
+
+    `%LOCALAPPDATA%\\tritonwin`, `~/.local/share/tritonwin`, or where the variable names another
+    one, for a home that cannot be written.
+    """
+    named = environment.folder(DATA_VARIABLE)
+    return (named or Path(user_data_dir("tritonwin", appauthor=False))).absolute()
 
 
 def merged(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 
 @dataclass(frozen=True)
@@ -37,33 +37,6 @@ if sys.platform == "win32":
         )
 
     _LONGEST_PATH = 32_768  # characters
-    _kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
-    _kernel32.CreateFileW.restype = wintypes.HANDLE
-    _kernel32.CreateFileW.argtypes = (
-        wintypes.LPCWSTR,
-        wintypes.DWORD,
-        wintypes.DWORD,
-        wintypes.LPVOID,
-        wintypes.DWORD,
-        wintypes.DWORD,
-        wintypes.HANDLE,
-    )
-    _kernel32.CloseHandle.argtypes = (wintypes.HANDLE,)
-
-    def open_handle(path: Path, *, access: int, share: int, how: int, flags: int = 0) -> int:
-        """A handle of a file or folder, as CreateFileW gives it; the caller closes it.
-
-        Raises:
-            OSError: the system refuses; `winerror` says why.
-        """
-        handle = _kernel32.CreateFileW(str(path), access, share, None, how, flags, None)
-        if handle is None or handle == wintypes.HANDLE(-1).value:
-            raise ctypes.WinError(ctypes.get_last_error())
-        return int(handle)
-
-    def close_handle(handle: int) -> None:
-        """Close what `open_handle` gave."""
-        _kernel32.CloseHandle(handle)
 
     def short_path(path: PurePath) -> PurePath | None:
         """The path in 8.3 names, as far as its parts have some; None where it does not exist."""

@@ -11,9 +11,8 @@ import json
 import secrets
 import signal
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -37,44 +36,21 @@ _TAIL = 1000  # characters of a crashed program's output that are shown
 _HEARD = 200_000  # characters of a program's output that are explained
 
 
-class ClimbWatch:
-    """The rungs that are being tried. Filled by the threads of a climb, read by any other."""
-
-    def __init__(self) -> None:
-        self._begun: dict[str, float] = {}
-
-    @contextmanager
-    def trying(self, rung: Rung) -> Iterator[None]:
-        """While its program runs."""
-        self._begun[rung.title] = time.monotonic()
-        try:
-            yield
-        finally:
-            del self._begun[rung.title]
-
-    def now(self) -> tuple[tuple[str, float], ...]:
-        """The titles, and since how many seconds."""
-        begun = self._begun.copy()  # a copy is made in one step
-        return tuple((title, time.monotonic() - since) for title, since in begun.items())
-
-
 def climb(
-    setting: ProofSetting, rungs: Sequence[Rung] = BASIC, watch: ClimbWatch | None = None
+    setting: ProofSetting, rungs: Sequence[Rung] = BASIC
 ) -> Generator[RungResult, None, None]:
     """Try the rungs; each result in its order, as soon as it is there.
 
     Some run side by side where they do not need each other. Of what a rung needs, only what is
-    among `rungs` is waited for. Closing the generator ends the programs that run. `watch` knows
-    meanwhile what is being tried.
+    among `rungs` is waited for. Closing the generator ends the programs that run.
     """
-    watch = watch or ClimbWatch()
     tried: dict[str, Future[RungResult]] = {}
     unneeded = {r.id for r in rungs if r.compiles and setting.driver_in_python}
     with waiting_threads(most=setting.workers) as threads:
         for rung in rungs:
             # what a rung needs was handed in before it, so that waiting for it cannot block
             needed = [tried[n] for n in rung.needs if n in tried and n not in unneeded]
-            tried[rung.id] = threads.submit(_climb, rung, setting, needed, watch)
+            tried[rung.id] = threads.submit(_climb, rung, setting, needed)
         for result in tried.values():
             yield threads.result(result)
 
@@ -88,9 +64,7 @@ def prove(setting: ProofSetting, rungs: Sequence[Rung] = BASIC) -> Proof:
     return Proof(results=tuple(climb(setting, rungs)))
 
 
-def _climb(
-    rung: Rung, setting: ProofSetting, needed: Sequence[Future[RungResult]], watch: ClimbWatch
-) -> RungResult:
+def _climb(rung: Rung, setting: ProofSetting, needed: Sequence[Future[RungResult]]) -> RungResult:
     known = next((result for result in setting.known if result.id == rung.id), None)
     if known is not None:
         return known
@@ -103,7 +77,7 @@ def _climb(
         absent = all(r.state in ABSENT for r in lacking)
         names = ", ".join(r.id for r in lacking)
         return _untried(rung, "not-applicable" if absent else "skipped", f"needs {names}")
-    return _try(rung, setting, watch)
+    return _try(rung, setting)
 
 
 def _untried(rung: Rung, state: RungState, reason: str) -> RungResult:
@@ -112,7 +86,7 @@ def _untried(rung: Rung, state: RungState, reason: str) -> RungResult:
     )
 
 
-def _try(rung: Rung, setting: ProofSetting, watch: ClimbWatch) -> RungResult:
+def _try(rung: Rung, setting: ProofSetting) -> RungResult:
     started = time.perf_counter()
     cookie = secrets.token_hex(16)
     limit = setting.timeout or rung.limit
@@ -124,8 +98,7 @@ def _try(rung: Rung, setting: ProofSetting, watch: ClimbWatch) -> RungResult:
             for name in (_RUNNER, rung.program, *rung.helpers):
                 (folder / name).write_bytes(_PROGRAMS.joinpath(name).read_bytes())
             cannot = f"{setting.python} cannot be started"
-            with watch.trying(rung):
-                done = _run(rung, setting, cookie, folder, limit)
+            done = _run(rung, setting, cookie, folder, limit)
     except OSError as error:
         return _untried(rung, "failed", f"{cannot}: {error.strerror or error}")
     seconds = round(time.perf_counter() - started, 2)
