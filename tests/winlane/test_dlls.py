@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hosts import fake_host
 from pe_files import pe_file
 from winlane import Environment, Machine
 
 from tritonwin.facts.dlls.loading import dll_tree
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.dlls.tree import SYSTEM_DLLS, faults
-from tritonwin.system.host import Host
 
 PROGRAM = Path(__file__).parent / "programs" / "load_dlls.py"
 # what is imported in front, and a file of it below site-packages
@@ -64,7 +64,7 @@ def agrees(machine: Machine, name: str) -> None:
     answer = loaded(machine, made, [file], module)
     assert answer["errors"] == {file: 0}
     there = {path.rpartition("\\")[2].lower(): path for path in answer["modules"]}
-    walked = [m for m in found["loading"]["tree"]["modules"] if m["state"] == "found"]
+    walked = [m for m in found["tree"]["modules"] if m["state"] == "found"]
     needed = {m["name"].lower(): m["path"] for m in walked if not m["delayed"]}
     assert len(needed) > 2
     for dll, path in needed.items():
@@ -179,10 +179,11 @@ def test_what_does_not_load_is_named_as_windows_says(machine: Machine) -> None:
     # one process each: a DLL that is there already would serve the next
     errors = {s: loaded(machine, made, [file])["errors"][file] for s, file in files.items()}
     assert errors == {seed: wine for seed, (_, wine) in SEEDS.items()}
+    drive = machine.drives.drive_c
+    here = fake_host(drive, {"SystemRoot": str(drive / "windows")})
     for seed, file in files.items():
         windows, _ = SEEDS[seed]
-        drive = machine.drives.drive_c
-        tree = dll_tree(machine.drives.linux(file), Host.this_machine(), root=drive).tree
+        tree = dll_tree(machine.drives.linux(file), here)
         texts = [f.text for f in faults(tree) if f.dll.lower() not in SYSTEM_DLLS]
         assert len(texts) == (1 if windows else 0), seed
         assert all(f"Windows' error {windows}" in text for text in texts), seed

@@ -10,13 +10,11 @@ from __future__ import annotations
 import math
 import os
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tritonwin.build.recipe import BuildCost, MemoryModel
 from tritonwin.build.records import GIB, CompilerMemory, Notes
-from tritonwin.facts.system import parse_meminfo
 from tritonwin.system import winapi
 
 RESERVE = 3 * GIB // 2  # for the system and what else runs
@@ -51,11 +49,9 @@ def resources() -> Resources:
     if asked is not None:
         physical = min(asked.free, asked.free_commit)
         return Resources(allocatable=asked.free_commit, physical=physical, cores=cores)
-    free: int | None = None
-    with suppress(KeyError, IndexError, ValueError):
-        free = parse_meminfo(_read(Path("/proc/meminfo"))).free
-        limit = container_free(_CGROUP)
-        free = free if limit is None else min(free, limit)
+    told = re.search(r"^MemAvailable: +(\d+) kB", _read(Path("/proc/meminfo")), re.MULTILINE)
+    known = (int(told[1]) * 1024 if told else None, container_free(_CGROUP))
+    free = min((each for each in known if each is not None), default=None)
     return Resources(allocatable=free, physical=free, cores=cores)
 
 

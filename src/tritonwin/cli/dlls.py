@@ -14,14 +14,8 @@ from tritonwin.errors import Exit
 @click.command("dlls")
 @click.argument("file", type=click.Path(path_type=Path))
 @path_option("--python", "EXE", "The Python that loads the file; the one around it when left out.")
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="Look below this folder alone: another machine's drive, or an unpacked wheel.",
-)
 @json_option
-def command(*, file: Path, python: Path | None, root: Path | None, as_json: bool) -> int:
+def command(*, file: Path, python: Path | None, as_json: bool) -> int:
     """Show what Windows needs to load a .pyd, .dll or .exe, and what of it is missing.
 
     For each DLL: where Windows would find it and in which version, missing functions included.
@@ -32,14 +26,13 @@ def command(*, file: Path, python: Path | None, root: Path | None, as_json: bool
     Examples:
       tritonwin dlls C:\\py\\Lib\\site-packages\\triton\\_C\\libtriton.pyd
       tritonwin dlls flash_attn_2_cuda.cp312-win_amd64.pyd --python C:\\py\\python.exe
-      tritonwin dlls wheel/triton/_C/libtriton.pyd --root wheel
     """
     from tritonwin.facts.dlls.loading import dll_tree
     from tritonwin.output import dlls
     from tritonwin.output.terminal import answer
     from tritonwin.system.host import Host
 
-    report = dlls.report(dll_tree(file, Host.this_machine(), python, root))
+    report = dlls.report(dll_tree(file, Host.this_machine(), python))
     status = endings.settle(Exit.DONE if report.loads else Exit.PROBLEMS)
     answer(report, dlls.of_dlls(report), as_json=as_json)
     return status

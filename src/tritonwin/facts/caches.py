@@ -80,8 +80,8 @@ def inductor_cache(host: Host) -> tuple[Path, str]:
         return folder, "variable TORCHINDUCTOR_CACHE_DIR"
     user = next((u for n in ("LOGNAME", "USER", "LNAME", "USERNAME") if (u := host.env.get(n))), "")
     safe = re.sub(r'[\\/:*?"<>|]', "_", user)
-    temp, _ = temp_folder(host) or (host.home / "AppData" / "Local" / "Temp", "")
-    return Path(str(temp).strip(' "'), f"torchinductor_{safe}"), "default"
+    temp = temp_folder(host)[0] or str(host.home / "AppData" / "Local" / "Temp")
+    return Path(temp.strip(' "'), f"torchinductor_{safe}"), "default"
 
 
 @dataclass

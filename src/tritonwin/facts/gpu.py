@@ -90,34 +90,24 @@ def _adapter(
     yield gpu, Driver(vendor=vendor, source=source, version=version)
 
 
-_SMI_FIELDS = ("name", "compute_cap", "driver_version", "memory.total")
-# ZLUDA, which runs CUDA programs on AMD's GPUs, adds this to the names of the devices.
-_ZLUDA = "[ZLUDA]"
 # of AMD's driver, the newest first; ROCm's wheels bring one of their own
 HIP_LIBRARIES = ("amdhip64_7.dll", "amdhip64_6.dll")
-
-Answer = tuple[tuple[Gpu, ...], Driver]
 
 
 def read_gpus(host: Host, timeout: float = 10) -> tuple[tuple[Gpu, ...], tuple[Driver, ...]]:
     """All GPUs, NVIDIA's first, and one driver record for each vendor.
 
-    NVML is asked, else CUDA's driver, each in a child process; else `nvidia-smi`. A record for
-    NVIDIA's driver is always there: its `error` says that it is missing, crashes or gives no
-    answer within `timeout` seconds.
+    NVIDIA's GPUs are asked of NVML, in a child process. A record for NVIDIA's driver is always
+    there: its `error` says that it is missing, crashes or gives no answer within `timeout` seconds.
     """
     own: list[Adapter] = []
     others: list[Adapter] = []
     for adapter in display_adapters(host):
         (own if adapter[0].vendor == "nvidia" else others).append(adapter)
-    gpus, driver = _nvidia(host, timeout)
-    if not gpus:
-        gpus = tuple(gpu for gpu, _ in own)
+    asked, driver = _nvidia(host, timeout)
     if driver.version is None and own:
         driver = replace(driver, version=nvidia_version(own[0][1].version))
-    # an AMD GPU that ZLUDA has shown already is not counted again
-    shown = {gpu.name.removesuffix(_ZLUDA).strip() for gpu in gpus}
-    gpus += tuple(gpu for gpu, _ in others if gpu.name not in shown)
+    gpus = (*(asked or (gpu for gpu, _ in own)), *(gpu for gpu, _ in others))
     drivers = {each.vendor: each for _, each in reversed(others)}
     # beside an NVIDIA GPU programs take that one, and AMD's is the processor's
     if "amd" in drivers and host.windows and not any(gpu.vendor == "nvidia" for gpu in gpus):
@@ -129,103 +119,44 @@ def _with_hip(
     gpus: tuple[Gpu, ...], driver: Driver, host: Host, timeout: float
 ) -> tuple[tuple[Gpu, ...], Driver]:
     """AMD's GPUs in the order of HIP, which is asked for them, and then those that it left out."""
-    system32 = host.system32()
-    path = first_file(system32, HIP_LIBRARIES) if system32 else None
+    path = _library(host, HIP_LIBRARIES)
     if path is None:
         return gpus, replace(driver, error="amdhip64_6.dll or _7.dll was not found in System32")
-    answer, error = _child(("-", "-", str(path)), host, timeout)
-    if answer is None:
-        return gpus, replace(driver, error=error)
-    shown = [Gpu(index=0, vendor="amd", source=str(path), **gpu) for gpu in answer["gpus"]]
+    answer = _child("hip", path, host, timeout)
+    shown = tuple(Gpu(index=0, vendor="amd", source=path, **gpu) for gpu in answer.pop("gpus"))
     names = {gpu.name for gpu in shown}
-    rest = (gpu for gpu in gpus if gpu.name.removesuffix(_ZLUDA).strip() not in names)
-    found = (*shown, *rest)
-    return found, replace(driver, hip=answer.get("hip"), error=answer["error"])
+    rest = (gpu for gpu in gpus if gpu.name not in names)
+    return (*shown, *rest), replace(driver, **answer)
 
 
-def _nvidia(host: Host, timeout: float) -> Answer:
-    """NVML and CUDA in one child; CUDA alone in a second one when NVML ends the first."""
-    nvml, cuda, smi = _nvidia_files(host)
-    gpus: tuple[Gpu, ...] = ()
-    driver = Driver(vendor="nvidia", source="System32", error="nvcuda.dll was not found")
-    for paths in ((nvml, cuda), (None, cuda)) if nvml and cuda else ((nvml, cuda),):
-        source = paths[0] or paths[1]
-        if source is None:
-            break
-        answer, error = _child((paths[0] or "-", paths[1] or "-", "-"), host, timeout)
-        gpus, driver = (), Driver(vendor="nvidia", source=source, error=error)
-        if answer is not None:
-            gpus, driver = _answer(answer)
-        if answer is not None or not error.startswith("crashed"):
-            break
-    if driver.error is not None and not gpus and smi is not None:
-        gpus, driver = _ask_smi(smi, host, timeout) or (gpus, driver)
-    if host.windows and nvml and cuda is None:
-        # NVML alone does not run a kernel
-        driver = replace(driver, error="nvcuda.dll was not found in System32")
-    return gpus, driver
+def _nvidia(host: Host, timeout: float) -> tuple[tuple[Gpu, ...], Driver]:
+    names = ("nvcuda.dll", "nvml.dll") if host.windows else ()  # NVML alone runs no kernel
+    found = {name: _library(host, (name,)) for name in names}
+    missing = next((name for name, path in found.items() if path is None), None)
+    if missing is not None:
+        error = f"{missing} was not found"
+        return (), Driver(vendor="nvidia", source="System32", error=error)
+    source = found.get("nvml.dll") or "libnvidia-ml.so.1"
+    answer = _child("nvml", source, host, timeout)
+    gpus = (Gpu(index=0, vendor="nvidia", source=source, **gpu) for gpu in answer.pop("gpus"))
+    return tuple(gpus), Driver(vendor="nvidia", source=source, **answer)
 
 
-def _nvidia_files(host: Host) -> tuple[str | None, str | None, Path | None]:
-    """NVML, CUDA's driver and `nvidia-smi`."""
-    if not host.windows:
-        smi = next(iter(host.executables("nvidia-smi")), None)
-        return "libnvidia-ml.so.1", "libcuda.so.1", smi
+def _library(host: Host, names: tuple[str, ...]) -> str | None:
     folder = host.system32()
-    names = ("nvml.dll", "nvcuda.dll", "nvidia-smi.exe")
-    nvml, cuda, smi = (first_file(folder, (name,)) if folder else None for name in names)
-    return as_text(nvml), as_text(cuda), smi
+    return as_text(first_file(folder, names)) if folder else None
 
 
-def _child(paths: tuple[str, ...], host: Host, timeout: float) -> tuple[dict[str, Any] | None, str]:
-    """The answer of gpu_script.py, which loads these libraries; else why there is none."""
+def _child(kind: Literal["nvml", "hip"], path: str, host: Host, timeout: float) -> dict[str, Any]:
+    """The answer of gpu_script.py, which loads this library: `gpus`, fields of a `Driver`."""
     cookie = secrets.token_hex(16)
     done = run(
         sys.executable,
-        ("-I", "-B", "-", cookie, *paths),
+        ("-I", "-B", "-", cookie, kind, path),
         timeout=timeout,
         env=dict(host.env.data),
         stdin=files("tritonwin.facts").joinpath("gpu_script.py").read_bytes(),
     )
-    if done.timed_out:
-        return None, f"no answer within {timeout:g} s"
-    return parse_answer(done.out, cookie), f"crashed: {done.ending()}"
-
-
-def _answer(answer: dict[str, Any]) -> Answer:
-    gpus = tuple(
-        Gpu(
-            index=index,
-            vendor="amd" if gpu["name"].endswith(_ZLUDA) else "nvidia",
-            source=answer["source"],
-            **gpu,
-        )
-        for index, gpu in enumerate(answer.pop("gpus"))
-    )
-    return gpus, Driver(vendor="nvidia", **answer)
-
-
-def _ask_smi(smi: Path, host: Host, timeout: float) -> Answer | None:
-    """None where `nvidia-smi` says nothing of use. Its header is not read: it changes."""
-    query = (f"--query-gpu={','.join(_SMI_FIELDS)}", "--format=csv,noheader")
-    try:
-        done = run(smi, query, timeout=timeout, env=dict(host.env.data))
-    except OSError:
-        return None
-    lines = done.out.decode("utf-8", "replace").splitlines()
-    rows = [[cell.strip() for cell in line.split(",")] for line in lines]
-    rows = [row for row in rows if len(row) == len(_SMI_FIELDS)]
-    if done.code or not rows:
-        return None
-    gpus = tuple(
-        Gpu(
-            index=index,
-            vendor="nvidia",
-            name=name,
-            source=str(smi),
-            compute_capability=capability if capability[:1].isdecimal() else None,
-            memory_bytes=int(size[1]) << 20 if (size := re.match(r"(\d+) MiB", memory)) else None,
-        )
-        for index, (name, capability, _, memory) in enumerate(rows)
-    )
-    return gpus, Driver(vendor="nvidia", source=str(smi), version=rows[0][2])
+    answer = None if done.timed_out else parse_answer(done.out, cookie)
+    failed = f"no answer within {timeout:g} s" if done.timed_out else f"crashed: {done.ending()}"
+    return answer or {"gpus": (), "error": failed}

@@ -1,8 +1,8 @@
 """Ask a driver's libraries about the GPUs; print the answer between two cookies.
 
-Started by `tritonwin.facts.gpu` as `python -I -B - COOKIE NVML CUDA HIP` with this text on standard
-input; NVML, CUDA and HIP are what to load, or "-". It runs in a process of its own because a broken
-driver crashes or hangs who asks. Standard library only.
+Started by `tritonwin.facts.gpu` as `python -I -B - COOKIE KIND LIBRARY` with this text on standard
+input; KIND is "nvml" or "hip". It runs in a process of its own because a broken driver crashes or
+hangs who asks. Standard library only.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ import os
 import struct
 import sys
 from collections.abc import Callable
-from ctypes import byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import byref, c_int, c_uint, c_uint64, c_void_p
 from typing import Any
 
 TEXT = 96  # NVML_DEVICE_UUID_V2_BUFFER_SIZE, the longest of the texts
 HIP_PROPERTIES = 1472  # bytes of hipDeviceProp_tR0600, of HIP 6 and 7
-COMPUTE_CAPABILITY = (75, 76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 
 
 class DriverError(Exception):
@@ -82,8 +81,7 @@ def nvml_memory(nvml: Library, device: c_void_p) -> int:
     return int(memory.total)
 
 
-def ask_nvml(answer: dict[str, Any]) -> None:
-    nvml = Library(answer["source"])
+def ask_nvml(nvml: Library, answer: dict[str, Any]) -> None:
     nvml.call("nvmlInit_v2")
     gpus = []
     for index in range(nvml.number("nvmlDeviceGetCount_v2")):
@@ -101,44 +99,7 @@ def ask_nvml(answer: dict[str, Any]) -> None:
     answer["gpus"] = gpus
 
 
-def cuda_name(cuda: Library, device: int) -> str:
-    buffer = ctypes.create_string_buffer(TEXT)
-    cuda.call("cuDeviceGetName", buffer, c_int(TEXT), c_int(device))
-    return buffer.value.decode("utf-8", "replace")
-
-
-def cuda_capability(cuda: Library, device: int) -> str:
-    numbers = (
-        cuda.number("cuDeviceGetAttribute", c_int(what), c_int(device))
-        for what in COMPUTE_CAPABILITY
-    )
-    return ".".join(map(str, numbers))
-
-
-def cuda_memory(cuda: Library, device: int) -> int:
-    size = c_size_t()
-    cuda.call("cuDeviceTotalMem_v2", byref(size), c_int(device))
-    return size.value
-
-
-def ask_cuda(answer: dict[str, Any]) -> None:
-    cuda = Library(answer["source"])
-    # known without a GPU
-    answer["cuda"] = cuda_version(optional(cuda.number, "cuDriverGetVersion"))
-    cuda.call("cuInit", c_uint(0))
-    for index in range(cuda.number("cuDeviceGetCount")):
-        device = cuda.number("cuDeviceGet", c_int(index))
-        answer["gpus"].append(
-            {
-                "name": cuda_name(cuda, device),
-                "compute_capability": optional(cuda_capability, cuda, device),
-                "memory_bytes": optional(cuda_memory, cuda, device),
-            }
-        )
-
-
-def ask_hip(answer: dict[str, Any]) -> None:
-    hip = Library(answer["source"])
+def ask_hip(hip: Library, answer: dict[str, Any]) -> None:
     number = optional(hip.number, "hipDriverGetVersion")  # 60342133 is 6.3
     answer["hip"] = f"{number // 10**7}.{number % 10**7 // 10**5}" if number else None
     for index in range(hip.number("hipGetDeviceCount")):
@@ -160,20 +121,15 @@ def ask_hip(answer: dict[str, Any]) -> None:
 
 
 def main(argv: list[str]) -> None:
-    cookie, *paths = argv[1:5]
+    cookie, kind, path = argv[1:4]
     # before the drivers start, since they decide which GPUs they show, and as what
     for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION"):
         os.environ.pop(name, None)
-    answer: dict[str, Any] = {"source": "System32", "error": "no library to ask", "gpus": []}
-    for ask, path in zip((ask_nvml, ask_cuda, ask_hip), paths, strict=True):
-        if path == "-":
-            continue
-        answer = {"source": path, "error": None, "gpus": []}
-        try:
-            ask(answer)
-            break
-        except (OSError, DriverError) as error:
-            answer["error"] = str(error)
+    answer: dict[str, Any] = {"error": None, "gpus": []}
+    try:
+        (ask_nvml if kind == "nvml" else ask_hip)(Library(path), answer)
+    except (OSError, DriverError) as error:
+        answer["error"] = str(error)
     data = (cookie + json.dumps(answer) + cookie[::-1]).encode("ascii")
     while data:
         data = data[os.write(1, data) :]

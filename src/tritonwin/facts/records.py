@@ -30,7 +30,6 @@ class System:
     cpu_count: int | None = None
     memory_bytes: int | None = None
     temp: str | None = None
-    git_long_paths: bool | None = None
     sources: dict[str, str] = field(default_factory=dict)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from tritonwin.facts.dlls.loading import Loading
 from tritonwin.facts.dlls.tree import BAD, DllTree, Fault, Module, PlaceKind, faults
 from tritonwin.output.blocks import Block, Prose, Span, TextLine, Tone, line
 from tritonwin.output.documents import Document
@@ -17,10 +16,11 @@ from tritonwin.output.documents import Document
 class DllsReport(Document):
     """The document of `tritonwin dlls`: the tree, and what keeps the file from being loaded."""
 
-    schema: Literal["tritonwin.dlls/2"] = "tritonwin.dlls/2"
+    schema: Literal["tritonwin.dlls/3"] = "tritonwin.dlls/3"
     loads: bool
     faults: tuple[Fault, ...]
-    loading: Loading
+    file: str
+    tree: DllTree
 
 
 _LOADERS = {
@@ -44,16 +44,16 @@ _SHOWN_FUNCTIONS = 3
 _STEP = 3  # characters from a module to those that it needs
 
 
-def report(loading: Loading) -> DllsReport:
-    found = faults(loading.tree)
-    return DllsReport(loading=loading, loads=loading.tree.loads, faults=found)
+def report(tree: DllTree) -> DllsReport:
+    found = faults(tree)
+    return DllsReport(file=tree.modules[0].path or "", tree=tree, loads=not found, faults=found)
 
 
 def of_dlls(report: DllsReport) -> Iterator[Block]:
     """Each module once, below the first that needs it; then what is wrong and what helps."""
-    loading, tree = report.loading, report.loading.tree
-    head = f"{loading.file}, {_LOADERS[loading.loader]}"
-    python = f" ({loading.python})" if loading.python else ""
+    tree = report.tree
+    head = f"{report.file}, {_LOADERS[tree.loader]}"
+    python = f" ({tree.python})" if tree.python else ""
     root = tree.modules[0]
     yield line(head + python, "strong")
     yield _line(root)
@@ -93,7 +93,7 @@ def _place(module: Module) -> str:
 
 
 def _faults(report: DllsReport) -> Iterator[Block]:
-    tree, found = report.loading.tree, report.faults
+    tree, found = report.tree, report.faults
     sets = sum(m.state == "api-set" for m in tree.modules)
     yield line(f"{len(tree.modules)} files, {sets} of them names that Windows maps (not shown).")
     if not found:
@@ -107,13 +107,13 @@ def _faults(report: DllsReport) -> Iterator[Block]:
             yield Prose(f"lacks {names}" + (f" and {more} more" if more > 0 else ""))
         yield Prose(fault.help, label="help: ")
     if any(fault.path is None for fault in found):
-        yield from map(Prose, _unseen(report.loading))
+        yield from map(Prose, _unseen(tree))
 
 
-def _unseen(loading: Loading) -> Iterator[str]:
+def _unseen(tree: DllTree) -> Iterator[str]:
     """Places that were not searched, where a missing file may lie."""
-    of_python = loading.loader == "python" or loading.file.lower().endswith(".pyd")
-    if of_python and loading.python is None:
+    of_python = tree.loader == "python" or tree.modules[0].name.lower().endswith(".pyd")
+    if of_python and tree.python is None:
         yield "There is no Python around the file: name the one that loads it with --python."
-    if not loading.tree.system_known:
+    if not tree.system_known:
         yield "There is no System32 to look into: what is missing here may be there on the machine."

@@ -75,7 +75,7 @@ def _setting(name: str, facts: Facts) -> str | None:
     return ("off", "on")[value] if isinstance(value, bool) else value
 
 
-_SETTINGS = ("long_paths", "git_long_paths", "smart_app_control")
+_SETTINGS = ("long_paths", "smart_app_control")
 _PACKAGES = ("torch", "triton", "setuptools", "bitsandbytes", "sageattention", "xformers")
 _VALUES: Mapping[str, Callable[[Facts], str | None]] = {
     **{name: partial(_version, name) for name in _PACKAGES},

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tritonwin.facts.dlls.loading import module_loading
+from tritonwin.facts.dlls.loading import module_tree
 from tritonwin.facts.dlls.tree import faults
 from tritonwin.facts.records import Facts
 from tritonwin.problems import catalogue
@@ -67,7 +67,7 @@ def dll_hints(rung: Rung, output: str, facts: Facts, host: Host | None = None) -
         fault.text
         for file in _modules(rung, facts)
         if is_file(file)
-        for fault in faults(module_loading(file, facts.target, facts.torch, host).tree)
+        for fault in faults(module_tree(file, facts.target, facts.torch, host))
     )
     return tuple(found)[:_MOST_HINTS]
 

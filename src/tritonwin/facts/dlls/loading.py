@@ -1,6 +1,6 @@
 """The loader of a file: the Python around it, or a start of its own; compiled modules of a target.
 
-Everything is read from files, so that another machine's drive or an unpacked wheel serves too.
+Everything is read from files.
 """
 
 from __future__ import annotations
@@ -8,10 +8,9 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from tritonwin.errors import UserError
 from tritonwin.facts.distributions import read_distributions
@@ -54,35 +53,20 @@ def dll_search(target: Interpreter, torch: Torch | None, host: Host) -> DllSearc
     if not host.windows:
         return DllSearch(None)
     places = module_places(target, torch, host)
-    names = {name.lower() for place in places for name in names_in(place.folder)}
+    names = {name.lower() for folder in places for name in names_in(folder)}
     return DllSearch(SYSTEM_DLLS | names)
 
 
-Loader = Literal["python", "program", "dll"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Loading:
-    """`loader`: a compiled module of `python`, a program that is started, or any other DLL."""
-
-    file: str
-    loader: Loader
-    python: str | None
-    tree: DllTree
-
-
-def dll_tree(
-    file: Path, host: Host, python: Path | None = None, root: Path | None = None
-) -> Loading:
+def dll_tree(file: Path, host: Host, python: Path | None = None) -> DllTree:
     """The tree of a file as the Python `python`, or else the one around the file, loads it.
 
-    `root` is a folder that stands for the machine: drive C: of another one, a Wine prefix, an
-    unpacked wheel. Nothing outside counts then.
+    Off Windows nothing is known of the machine but what lies around the file.
 
     Raises:
         UserError: the file is not there, or is not a program file of Windows.
     """
-    file, root = _whole(file), _whole(root) if root else None
+    # a link stays one: Windows looks in the folder that was named
+    file = Path(os.path.abspath(file))  # noqa: PTH100
     if not is_file(file):
         raise UserError(f"{file} is not a file", "Name a .pyd, .dll or .exe: tritonwin dlls FILE")
     if read_pe(file) is None:
@@ -90,56 +74,34 @@ def dll_tree(
             f"{file} is not a program file of Windows, or it is damaged",
             "Reinstall the package that it belongs to, or name another file.",
         )
-    seen = _windows_in(root, host)
+    if not host.windows:
+        host = replace(host, env=Environment({}, windows=True), registry=Registry(), windows=True)
     started = file.suffix.lower() == ".exe" and python is None
-    target = None if started else _target(file, python, root, seen)
+    target = None if started else _target(file, python, host)
     if target is None:
-        tree = Walk(program_places(file, seen), file if started else None).tree(file)
-        loader: Loader = "program" if started else "dll"
-        return Loading(file=str(file), loader=loader, python=None, tree=tree)
-    return module_loading(file, target, read_torch(target, read_distributions(target)), seen)
+        program = file if started else None
+        return Walk(program_places(file, host), program).tree(file, "program" if started else "dll")
+    return module_tree(file, target, read_torch(target, read_distributions(target)), host)
 
 
-def module_loading(file: Path, target: Interpreter, torch: Torch | None, host: Host) -> Loading:
+def module_tree(file: Path, target: Interpreter, torch: Torch | None, host: Host) -> DllTree:
     """The tree of a compiled module of a target that is known already."""
     program = Path(target.base_executable or target.executable)
     started = program if is_file(program) else None
-    tree = Walk(module_places(target, torch, host), started).tree(file)
     named = target.executable if started else None
-    return Loading(file=str(file), loader="python", python=named, tree=tree)
+    return Walk(module_places(target, torch, host), started).tree(file, "python", named)
 
 
-def _whole(path: Path) -> Path:
-    """Absolute and without "..", so that it shows whether a file lies below a root."""
-    # a link stays one: Windows looks in the folder that was named
-    return Path(os.path.abspath(path))  # noqa: PTH100
-
-
-def _windows_in(root: Path | None, host: Host) -> Host:
-    """The machine that `root` is; off Windows, a machine of which only the file is known."""
-    if root is None and host.windows:
-        return host
-    names = names_in(root) if root else ()
-    windows = next((f"{root}{os.sep}{name}" for name in names if name.lower() == "windows"), "")
-    return Host(
-        Environment({"SystemRoot": windows}, windows=True),
-        Registry(),
-        cwd=root or host.cwd,
-        home=root or host.home,
-        windows=True,
-    )
-
-
-def _target(file: Path, python: Path | None, root: Path | None, host: Host) -> Interpreter | None:
+def _target(file: Path, python: Path | None, host: Host) -> Interpreter | None:
     if python is not None:
         executable = python_in(python, host) if is_folder(python) else python
         if executable is None or not is_file(executable):
             raise UserError(f"{python} is no Python", "Name python.exe, or the folder it is in.")
         return describe(executable.absolute(), "--python", host)
-    around = next((p for f in _above(file, root) if (p := python_in(f, host))), None)
+    around = next((p for f in file.parents if (p := python_in(f, host))), None)
     if around is not None:
         return describe(around, "around the file", host)
-    site = next((f for f in _above(file, root) if f.name.lower() == "site-packages"), root)
+    site = next((f for f in file.parents if f.name.lower() == "site-packages"), None)
     if site is None:
         return None
     # packages without a Python: nothing lies beside its program
@@ -147,14 +109,6 @@ def _target(file: Path, python: Path | None, root: Path | None, host: Host) -> I
     return Interpreter(
         executable=nowhere, source="none", kind="unknown", site_packages=(str(site),)
     )
-
-
-def _above(file: Path, root: Path | None) -> Iterator[Path]:
-    """The folders that the file is in, the nearest first; of `root`, only itself and below."""
-    for folder in file.parents:
-        if root is not None and not folder.is_relative_to(root):
-            return
-        yield folder
 
 
 _SUFFIXES = {".pyd", ".dll", ".so"}

@@ -12,7 +12,7 @@ started they do.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -40,25 +40,18 @@ PlaceKind = Literal[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class DllPlace:
-    """A folder that Windows looks in, and why."""
-
-    folder: Path
-    kind: PlaceKind
+Places = Mapping[Path, PlaceKind]  # folders in the order of the search, and why each counts
 
 
-def module_places(target: Interpreter, torch: Torch | None, host: Host) -> tuple[DllPlace, ...]:
+def module_places(target: Interpreter, torch: Torch | None, host: Host) -> Places:
     """For any compiled module of the target, after the module's own folder."""
     return _once(_of_modules(target, torch, host))
 
 
-def program_places(program: Path, host: Host) -> tuple[DllPlace, ...]:
+def program_places(program: Path, host: Host) -> Places:
     """For a program that is started, and for a DLL that none of our Pythons loads."""
-    places: list[tuple[Path | None, PlaceKind]] = [(program.parent, "file")]
-    places.append((host.system32(), "system32"))
-    places += [(folder, "path") for folder in host.env.path_entries()]
-    return _once(places)
+    on_path: list[tuple[Path | None, PlaceKind]] = [(f, "path") for f in host.env.path_entries()]
+    return _once([(program.parent, "file"), (host.system32(), "system32"), *on_path])
 
 
 def _of_modules(
@@ -83,13 +76,13 @@ def _of_modules(
     yield host.system32(), "system32"
 
 
-def _once(places: Iterable[tuple[Path | None, PlaceKind]]) -> tuple[DllPlace, ...]:
+def _once(places: Iterable[tuple[Path | None, PlaceKind]]) -> Places:
     """Each folder once, by the first reason to look in it."""
-    found: dict[Path, DllPlace] = {}
+    found: dict[Path, PlaceKind] = {}
     for folder, kind in places:
         if folder is not None:
-            found.setdefault(folder, DllPlace(folder=folder, kind=kind))
-    return tuple(found.values())
+            found.setdefault(folder, kind)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,53 +156,59 @@ class Module:
     needs: tuple[Need, ...] = ()
 
 
+Loader = Literal["python", "program", "dll"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class DllTree:
-    """The file first, then all that it leads to, each name once, nearest first."""
+    """The file first, then all that it leads to, each name once, nearest first.
 
+    Attributes:
+        loader: a compiled module of `python`, a program that is started, or any other DLL.
+        system_known: a System32 was there to look into.
+    """
+
+    loader: Loader
+    python: str | None
     modules: tuple[Module, ...]
-    system_known: bool  # whether a System32 was there to look into
+    system_known: bool
 
     def module(self, name: str) -> Module | None:
         return next((m for m in self.modules if m.name.lower() == name.lower()), None)
-
-    @property
-    def loads(self) -> bool:
-        return not faults(self)
 
 
 @dataclass
 class Walk:
     """`places` after the folder of the file; `program` is what runs: python.exe, or the file."""
 
-    places: Sequence[DllPlace]
+    places: Places
     program: Path | None = None
     _listings: dict[Path, dict[str, str]] = field(default_factory=dict)
     _images: dict[Path, PeImage | None] = field(default_factory=dict)
     _system_known: bool = False
 
-    def tree(self, file: Path) -> DllTree:
-        self._system_known = any("kernel32.dll" in self._listing(p.folder) for p in self.places)
-        beside = DllPlace(folder=file.parent, kind="file")
-        ordered = (beside, *(p for p in self.places if p.folder != beside.folder))
+    def tree(self, file: Path, loader: Loader, python: str | None = None) -> DllTree:
+        self._system_known = any("kernel32.dll" in self._listing(f) for f in self.places)
         preloaded: dict[str, Module] = {}
         if self.program is not None and self.program != file:
-            program = DllPlace(folder=self.program.parent, kind="program")
-            system = (p for p in self.places if p.kind == "system32")
+            system = (item for item in self.places.items() if item[1] == "system32")
+            around = _once([(self.program.parent, "program"), *system])
             # their imports are walked again, so that all of it is in the tree
             preloaded = {
                 m.name.lower(): replace(m, preloaded=True, needs=())
-                for m in self._walk(self.program, (program, *system), {})[1:]
+                for m in self._walk(self.program, around, {})[1:]
                 if m.state == "found" and not m.delayed
             }
+        ordered = _once([(file.parent, "file"), *self.places.items()])
+        modules = self._walk(file, ordered, preloaded)
         return DllTree(
-            modules=tuple(self._walk(file, ordered, preloaded)),
+            loader=loader,
+            python=python,
+            modules=tuple(modules),
             system_known=self._system_known,
         )
 
-    def _walk(
-        self, file: Path, places: Sequence[DllPlace], preloaded: dict[str, Module]
-    ) -> list[Module]:
+    def _walk(self, file: Path, places: Places, preloaded: dict[str, Module]) -> list[Module]:
         first = self._module(file.name, file, "named", None)
         done = {file.name.lower(): first}
         queue = deque([first])
@@ -230,16 +229,16 @@ class Walk:
             done[module.name.lower()] = replace(module, needs=tuple(needs))
         return _mark_delayed(list(done.values()))
 
-    def _find(self, name: str, places: Sequence[DllPlace], machine: str | None) -> Module:
+    def _find(self, name: str, places: Places, machine: str | None) -> Module:
         key = name.lower()
         if is_api_set(name):  # before any folder: conda's environments hold files of these names
             return Module(name=name, state="api-set")
-        for place in places:
-            if key in KNOWN_DLLS and place.kind != "system32":
+        for folder, kind in places.items():
+            if key in KNOWN_DLLS and kind != "system32":
                 continue
-            spelled = self._listing(place.folder).get(key)
+            spelled = self._listing(folder).get(key)
             if spelled is not None:
-                return self._module(name, place.folder / spelled, place.kind, machine)
+                return self._module(name, folder / spelled, kind, machine)
         system = not self._system_known and key in SYSTEM_DLLS
         return Module(name=name, state="system" if system else "missing")
 
@@ -315,21 +314,7 @@ def faults(tree: DllTree) -> tuple[Fault, ...]:
             bad = by_name[need.dll.lower()].state in BAD or need.lacking
             if bad and not (need.delayed or owner.delayed):
                 rows.setdefault(need.dll.lower(), []).append((owner.name, need))
-    return tuple(_fault(by_name[name], needs, tree) for name, needs in rows.items())
-
-
-def _fault(module: Module, needs: Sequence[tuple[str, Need]], tree: DllTree) -> Fault:
-    needed_by = tuple(dict.fromkeys(owner for owner, _ in needs))
-    lacking = tuple(dict.fromkeys(f for _, need in needs for f in need.lacking))
-    return Fault(
-        dll=module.name,
-        path=module.path,
-        version=module.version,
-        needed_by=needed_by,
-        lacking=lacking,
-        text=_text(module, needed_by[0], len(lacking), tree),
-        help=origin(module.name),
-    )
+    return tuple(_fault(by_name[name], needs, first) for name, needs in rows.items())
 
 
 _TEXTS = {
@@ -341,15 +326,25 @@ _TEXTS = {
 }
 
 
-def _text(module: Module, owner: str, lacking: int, tree: DllTree) -> str:
-    first = tree.modules[0]
-    return _TEXTS[module.state].format(
+def _fault(module: Module, needs: Sequence[tuple[str, Need]], first: Module) -> Fault:
+    needed_by = tuple(dict.fromkeys(owner for owner, _ in needs))
+    lacking = tuple(dict.fromkeys(f for _, need in needs for f in need.lacking))
+    text = _TEXTS[module.state].format(
         name=module.name,
         path=module.path,
         version=f" {module.version}" if module.version else "",
         machine=module.machine,
-        owner=owner,
-        who="" if module is first else f", which {owner} needs,",
+        owner=needed_by[0],
+        who="" if module is first else f", which {needed_by[0]} needs,",
         first=first.machine,
-        functions="a function" if lacking == 1 else f"{lacking} functions",
+        functions="a function" if len(lacking) == 1 else f"{len(lacking)} functions",
+    )
+    return Fault(
+        dll=module.name,
+        path=module.path,
+        version=module.version,
+        needed_by=needed_by,
+        lacking=lacking,
+        text=text,
+        help=origin(module.name),
     )

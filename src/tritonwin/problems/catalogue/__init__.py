@@ -135,7 +135,6 @@ class When:
     os: tuple[Literal["windows", "linux", "other"], ...] = ()
     windows: tuple[str, ...] = ()
     long_paths: tuple[Literal["on", "off"], ...] = ()
-    git_long_paths: tuple[Literal["on", "off"], ...] = ()
     smart_app_control: tuple[Literal["on", "off", "evaluation"], ...] = ()
     python_kind: tuple[PythonKind, ...] = ()
     torch_build: tuple[Literal["cpu", "cuda", "rocm", "xpu"], ...] = ()

@@ -297,5 +297,5 @@ def _below(evidence: Evidence, host: Host) -> Iterator[Evidence]:
     for name in _NAMED.findall(evidence.text):
         file = Path(name.replace("\\\\", "\\"))
         if is_file(file) and read_pe(file) is not None:
-            tree = dll_tree(file, host).tree
+            tree = dll_tree(file, host)
             yield from (Evidence(text=fault.text, where=str(file)) for fault in faults(tree))
