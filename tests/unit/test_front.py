@@ -131,7 +131,7 @@ def test_a_page_may_load_nothing_from_elsewhere(front: Front) -> None:
 
 def test_a_body_that_is_too_long(front: Front) -> None:
     with contextlib.suppress(OSError):  # it hangs up before all has come
-        assert front.ask("POST", "install", {"packages": "x" * 70_000}).status == 413
+        assert front.ask("POST", "install", {"given": "x" * 70_000}).status == 413
     assert front.desk.tasks == {}
     many = "&".join(f"a{n}=1" for n in range(1000))
     assert front.raw("POST", f"{front.server.root}fix", many).status == 400
@@ -288,9 +288,9 @@ def test_a_task_that_fails_leaves_the_page(front: Front, monkeypatch: pytest.Mon
         raise ZeroDivisionError("for a test")
 
     monkeypatch.setattr("tritonwin.front.desk.undo_change", broken)
-    said = front.until(front.act("undo", journal="x"), "Failed")
+    said = front.until(front.act("undo", given="x"), "Failed")
     assert "tritonwin itself failed: ZeroDivisionError: for a test" in said
-    wrong = front.act("install", packages="-r /etc/passwd")
+    wrong = front.act("install", given="-r /etc/passwd")
     assert "help: " in front.until(wrong, "Failed")
     assert front.ask("GET", "explain").status == 200
 
@@ -362,7 +362,7 @@ def test_a_server_killed_at_any_point_of_a_change(world: World, stride: int) -> 
             for header in world.store.journals():
                 if header.state != "undone":
                     front.agree(
-                        front.act("undo", journal=header.id), "Everything is as it was before."
+                        front.act("undo", given=header.id), "Everything is as it was before."
                     )
         assert tree_hash(world.root) == before, point
         if not killed:

@@ -60,7 +60,7 @@ def test_the_other_calls(repair: Repair) -> None:
         written = page.ask("GET", "snapshot")
         assert json.loads(written.text)["schema"] == "tritonwin.snapshot/1"
         assert "Lovelace" not in written.text
-        task = page.act("install", packages="triton-windows")
+        task = page.act("install", given="triton-windows")
         assert "triton_windows-3.8" in page.agree(task, "To undo it", "Failed", limit=LIMIT)
         page.agree(page.act("undo"), "Everything is as it was before.", limit=LIMIT)
         page.ask("POST", "end")

@@ -11,7 +11,6 @@ import os
 import queue
 import secrets
 import threading
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -51,20 +50,14 @@ class BusyError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PageQuestion:
-    """A question of a task, on what is shown then; its `id` answers it once."""
-
-    id: str
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Task:
     """A task as it stands.
 
     Attributes:
         said: what has happened; it only grows.
         now: what takes its time at this moment.
+        question: about what is shown then; empty: nothing is asked.
+        key: answers the question, once.
         undoable: it changed something.
     """
 
@@ -73,7 +66,8 @@ class Task:
     state: Literal["working", "asking", "done", "failed"] = "working"
     said: tuple[Block, ...] = ()
     now: str = ""
-    question: PageQuestion | None = None
+    question: str = ""
+    key: str = ""
     undoable: bool = False
 
     @property
@@ -112,8 +106,8 @@ class Desk:
         self._waiting: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
         self._at = 0  # the task that is at work
         self._lock = threading.Lock()
-        self._answers: dict[str, bool] = {}
-        self._changes = 0
+        self._answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self.changes = 0  # another number whenever a page has to be shown in its new state
         self._works: dict[Kind, Callable[[str], Iterable[Block]]] = {
             "examine": self._examine,
             "fix": self._fix,
@@ -127,10 +121,6 @@ class Desk:
     @property
     def last(self) -> Task | None:
         return next(reversed(self.tasks.values()), None)
-
-    def version(self) -> str:
-        """Another text whenever a page has to be shown in its new state."""
-        return str(self._changes)
 
     def start(self, kind: Kind, given: str = "") -> Task:
         """Start a task.
@@ -149,17 +139,15 @@ class Desk:
             self._waiting.put((task.number, given))
             return task
 
-    def answer(self, identifier: str, *, agreed: bool) -> bool:
-        """Answer the question of that id; False where it is not open (any more)."""
+    def answer(self, key: str, *, agreed: bool) -> bool:
+        """Answer the question of that key; False where it is not open (any more)."""
+        given = key.encode("utf-8", "replace")
         with self._lock:
             task = self.tasks.get(self._at)
-            question = task.question if task else None
-            if question is None or not secrets.compare_digest(
-                question.id.encode(), identifier.encode()
-            ):
+            if not (task and task.question and secrets.compare_digest(task.key.encode(), given)):
                 return False
-            self._answers[question.id] = agreed
-            self._set(state="working", question=None)
+            self._answers.put(agreed)
+            self._set(state="working", question="")
             return True
 
     # --- in the main thread
@@ -172,30 +160,30 @@ class Desk:
 
     def _do(self, number: int, given: str) -> None:
         self._at = number
+        kind = self.tasks[number].kind
+        state = "failed"
         try:
-            for block in self._works[self.tasks[number].kind](given):
+            for block in self._works[kind](given):
                 self._say(block)
-            self._note(state="done", now="", question=None)
+            state = "done"
         except UserError as error:
             help_ = (line(f"help: {error.help}"),) if error.help else ()
-            self._fail(line(str(error), "bad"), *help_)
+            self._say(line(str(error), "bad"), *help_)
         except Exception as error:  # noqa: BLE001 - the page stays, and says so
-            self._fail(line(f"tritonwin itself failed: {type(error).__name__}: {error}", "crashed"))
-
-    def _fail(self, *blocks: Block) -> None:
-        self._say(*blocks)
-        self._note(state="failed", now="", question=None)
+            self._say(line(f"tritonwin itself failed: {type(error).__name__}: {error}", "crashed"))
+        if kind in {"fix", "install", "undo"}:
+            self._changed()
+        self._note(state=state, now="", question="")
 
     def _agree(self, text: str) -> bool:
         """Ask on the page, and wait for the answer."""
-        question = PageQuestion(id=secrets.token_hex(16), text=text)
-        self._note(state="asking", question=question, now="")
-        while question.id not in self._answers:
-            if not self._present():
-                self._note(question=None)
-                return False
-            time.sleep(_PAUSE)
-        return self._answers.pop(question.id)
+        self._answers = queue.SimpleQueue()  # what answered an earlier one counts no more
+        self._note(state="asking", question=text, key=secrets.token_hex(16), now="")
+        while self._present():
+            with contextlib.suppress(queue.Empty):
+                return self._answers.get(timeout=_PAUSE)
+        self._note(question="")
+        return False
 
     def _tell(self, event: Event) -> None:
         if isinstance(event, ProgressEvent):
@@ -215,7 +203,7 @@ class Desk:
     def _set(self, **fields: object) -> None:
         task = replace(self.tasks[self._at], **fields)  # type: ignore[arg-type]
         self.tasks = {**self.tasks, self._at: task}
-        self._changes += 1
+        self.changes += 1
 
     # --- the tasks
 
@@ -228,22 +216,14 @@ class Desk:
     def _fix(self, _: str) -> Iterable[Block]:
         host, facts = self._collect()
         options = self._setting.fix
-        try:
-            result = fix(
-                options, facts, self.store, agree=self._agree, on_event=self._tell, host=host
-            )
-        finally:
-            self._changed()
+        result = fix(options, facts, self.store, agree=self._agree, on_event=self._tell, host=host)
         self._note(undoable=bool(result.journals) and result.status != "undone")
         return of_fix(facts, result)
 
     def _install(self, packages: str) -> Iterable[Block]:
         facts = self._collect()[1]
         options = replace(self._setting.install, requests=parse_requests(packages.split()))
-        try:
-            done = install(options, facts, self.store, agree=self._agree, on_event=self._tell)
-        finally:
-            self._changed()
+        done = install(options, facts, self.store, agree=self._agree, on_event=self._tell)
         self._note(undoable=done.journal is not None)
         return of_installation(done)
 
@@ -252,15 +232,10 @@ class Desk:
         if not (identifier or self.target):
             self._collect()
         target = None if identifier else self.target
-        try:
-            result = undo_change(
-                UndoOptions(identifier=identifier or None, target=target),
-                self.store,
-                self._agree,
-                lambda shown: self._say(*of_undo(shown)),
-            )
-        finally:
-            self._changed()
+        options = UndoOptions(identifier=identifier or None, target=target)
+        result = undo_change(
+            options, self.store, self._agree, lambda shown: self._say(*of_undo(shown))
+        )
         return (line("Nothing was changed."),) if result.declined else of_undo(result)
 
     def _verify(self, _: str) -> Iterable[Block]:

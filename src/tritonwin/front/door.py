@@ -25,7 +25,7 @@ class Door:
         self.ended = threading.Event()
         self._watched = watched
         self.desk = Desk(setting, self._present)
-        self.server = LocalServer(lambda *asked: pages.answer(*asked), self.desk.version)
+        self.server = LocalServer(lambda *asked: pages.answer(*asked), lambda: self.desk.changes)
         pages = Pages(desk=self.desk, root=self.server.root, end=self.ended.set)
 
     def __enter__(self) -> Door:
@@ -44,13 +44,8 @@ class Door:
 
 def show(address: str) -> bool:
     """Open the user's browser; False where there is none."""
-    if sys.platform == "win32":
-        try:
-            os.startfile(address)  # noqa: S606 - an address of our own
-        except OSError:
-            return False
-        return True
-    if sys.platform != "darwin" and not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
+    screen = {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()
+    if sys.platform not in {"win32", "darwin"} and not screen:
         return False  # one without a screen would start in this terminal
     import webbrowser
 

@@ -80,7 +80,7 @@ class AssistantTools:
             and self.door.server.unseen()
             and not show(self.door.server.issue())
         ):
-            self.door.desk.answer(done.question.id if done.question else "", agreed=False)
+            self.door.desk.answer(done.key, agreed=False)
             await self._until(task, {"done", "failed"})
             raise ToolError("No browser can be opened here. The user can run: tritonwin fix")
         return self._report(done)
@@ -128,7 +128,7 @@ class AssistantTools:
             state=task.state,
             python=self.redactor.text(python) if python else None,
             said=self.redactor.text(text.getvalue()),
-            question=task.question.text if task.question else None,
+            question=task.question or None,
         )
 
 

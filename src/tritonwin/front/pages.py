@@ -49,7 +49,6 @@ _TITLES: dict[Kind, str] = {
     "install": "Install",
     "undo": "Undo",
 }
-_GIVEN = {"install": "packages", "undo": "journal"}  # fields of forms
 _KNOWN = "triton-windows, flash-attn, sageattention, torch ..."
 
 
@@ -90,27 +89,26 @@ class Pages:
         match path:
             case "explain":
                 return self._explain(form.get("log", ""))
+            case "answer" if self.desk.answer(
+                form.get("question", ""), agreed=form.get("answer") == "yes"
+            ):
+                return self._to(f"task/{self.desk.last.number}" if self.desk.last else "")
             case "answer":
-                return self._answer(form)
+                said = "This question is not open any more. Nothing was changed by this answer."
+                return self._page(said, "warning", self._current(), status=409)
             case "end":
                 self.end()
-                said = b"tritonwin ends; a change that is being made is finished. Close this page."
-                return Response(body=said, kind="text/plain")
+                last = b"tritonwin ends; a change that is being made is finished. Close this page."
+                return Response(body=last, kind="text/plain")
         kind = next((each for each in _TITLES if each == path), None)
         if kind is None:
             return self._page("There is no such page.", "bad", status=404)
         try:
-            task = self.desk.start(kind, form.get(_GIVEN.get(kind, ""), ""))
+            task = self.desk.start(kind, form.get("given", ""))
         except BusyError:
             told = "Another task is at work or waits for an answer. Nothing was started."
             return self._page(told, "warning", self._current(), status=409)
         return self._to("" if kind == "examine" else f"task/{task.number}")
-
-    def _answer(self, form: Mapping[str, str]) -> Response:
-        if not self.desk.answer(form.get("question", ""), agreed=form.get("answer") == "yes"):
-            said = "This question is not open any more. Nothing was changed by this answer."
-            return self._page(said, "warning", self._current(), status=409)
-        return self._to(f"task/{self.desk.last.number}" if self.desk.last else "")
 
     # --- pages
 
@@ -140,12 +138,12 @@ class Pages:
         said = "".join(f"<div>{_shown([block])}</div>" for block in task.said)
         ask = after = ""
         if task.question:
-            ask = (
-                f'<form method="post" action="{self.root}answer" class="ask">'
-                f'<h2 tabindex="-1">{html.shown(task.question.text)}</h2>'
-                f'<input type="hidden" name="question" value="{task.question.id}">'
+            ask = self._form(
+                "answer",
+                f'<h2 tabindex="-1">{html.shown(task.question)}</h2>'
                 '<button name="answer" value="yes" class="main">Do it</button> '
-                '<button name="answer" value="no">No, change nothing</button></form>'
+                '<button name="answer" value="no">No, change nothing</button>',
+                question=task.key,
             )
         if not task.open:
             undo = self._button("undo", "Undo it") if task.undoable else ""
@@ -161,11 +159,11 @@ class Pages:
         return self._page(_TITLES[task.kind], "plain", body, wait=task.state == "working")
 
     def _explain(self, log: str | None) -> Response:
-        form = (
-            f'<form method="post" action="{self.root}explain">'
+        form = self._form(
+            "explain",
             '<label for="log">What the program printed, whole if possible</label>'
             f'<textarea id="log" name="log" rows="12" required>{escape(log or "")}</textarea>'
-            '<button class="main">Explain</button></form>'
+            '<button class="main">Explain</button>',
         )
         if not (log or "").strip():
             return self._page("Explain a log", "plain", form)
@@ -176,12 +174,11 @@ class Pages:
         return self._page(view.headline, view.tone, *_body(view), form)
 
     def _install(self) -> Response:
-        form = (
-            f'<form method="post" action="{self.root}install">'
-            '<label for="packages">Packages, with a blank between</label>'
-            '<input id="packages" name="packages" required autocomplete="off" spellcheck="false">'
-            f'<p class="faint">{_KNOWN}</p>'
-            '<button class="main">Choose: show the plan</button></form>'
+        form = self._form(
+            "install",
+            '<label for="given">Packages, with a blank between</label>'
+            '<input id="given" name="given" required autocomplete="off" spellcheck="false">'
+            f'<p class="faint">{_KNOWN}</p><button class="main">Choose: show the plan</button>',
         )
         return self._page("Install what fits this Python, torch and GPU", "plain", form)
 
@@ -194,7 +191,7 @@ class Pages:
 
     def _change(self, header: Header) -> str:
         undone = header.state == "undone"
-        button = "" if undone else self._button("undo", "Undo ...", journal=header.id)
+        button = "" if undone else self._button("undo", "Undo ...", given=header.id)
         when = header.started[:16].replace("T", " ")
         return (
             f'<section class="absent"><h2>{html.shown(header.title)}</h2>'
@@ -230,13 +227,15 @@ class Pages:
         return "".join(map(self._change, self.desk.store.unfinished()))
 
     def _button(self, action: str, text: str, *, main: bool = False, **fields: str) -> str:
+        kind = ' class="main"' if main else ""
+        return self._form(action, f"<button{kind}>{html.shown(text)}</button>", **fields)
+
+    def _form(self, action: str, inside: str, **fields: str) -> str:
         hidden = "".join(
             f'<input type="hidden" name="{name}" value="{escape(value)}">'
             for name, value in fields.items()
         )
-        form = f'<form method="post" action="{self.root}{action}">'
-        kind = ' class="main"' if main else ""
-        return f"{form}{hidden}<button{kind}>{html.shown(text)}</button></form>"
+        return f'<form method="post" action="{self.root}{action}">{hidden}{inside}</form>'
 
     def _to(self, path: str) -> Response:
         return Response(status=303, headers={"Location": f"{self.root}{path}"})

@@ -19,9 +19,9 @@ its own. So:
 from __future__ import annotations
 
 import contextlib
-import io
-import os
+import math
 import secrets
+import select
 import socket
 import socketserver
 import sys
@@ -85,13 +85,14 @@ class LocalServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
     def __init__(
         self,
         answer: Callable[[str, Mapping[str, str] | None], Response],
-        version: Callable[[], str],
+        version: Callable[[], int],
     ) -> None:
         self.answer, self.version = answer, version
         self.root = f"/{secrets.token_urlsafe(32)}/"
         self._ticket: str | None = None
-        self._lock = threading.Lock()
-        self._open: dict[socket.socket, bool] = {}  # True: has shown the secret
+        self._lock = threading.RLock()
+        self._open: dict[socket.socket, float] = {}  # until when each may take, by the clock
+        self._known: set[socket.socket] = set()  # those that have shown the secret
         self._pages = 0
         self._seen = time.monotonic()
         self.watched = False  # a page with JavaScript was open at some time
@@ -114,24 +115,40 @@ class LocalServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
     def process_request(self, request: socket.socket, client_address: Any) -> None:  # type: ignore[override]
         with self._lock:
             if len(self._open) >= _CONNECTIONS:
-                stranger = next((each for each, known in self._open.items() if not known), None)
+                stranger = next((each for each in self._open if each not in self._known), None)
                 if stranger is None:
                     self.shutdown_request(request)
                     return
-                del self._open[stranger]
-                with contextlib.suppress(OSError):
-                    stranger.shutdown(socket.SHUT_RDWR)  # its thread then ends
-            self._open[request] = False
+                self._drop(stranger)
+            self._open[request] = time.monotonic() + _PATIENCE
         super().process_request(request, client_address)
 
+    def service_actions(self) -> None:
+        """Drop who takes too long; the base calls this several times a second."""
+        with self._lock:
+            now = time.monotonic()
+            for late in [each for each, end in self._open.items() if end < now]:
+                self._drop(late)
+
+    def _drop(self, connection: socket.socket) -> None:
+        del self._open[connection]
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)  # its thread then ends
+
+    def limit(self, connection: socket.socket, seconds: float) -> None:
+        """The time that the connection has from now on."""
+        with self._lock:
+            if connection in self._open:
+                self._open[connection] = time.monotonic() + seconds
+
     def shutdown_request(self, request: socket.socket) -> None:  # type: ignore[override]
-        self._open.pop(request, None)
+        with self._lock:
+            self._open.pop(request, None)
+            self._known.discard(request)
         super().shutdown_request(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Print nothing: clients go away at any time, and none must fill a console."""
-        if os.environ.get("TRITONWIN_DEBUG"):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     def let_in(self, path: str, connection: socket.socket) -> str | None:
         """The rest of the path behind the secret; None for the ticket, which is used up by that.
@@ -146,8 +163,7 @@ class LocalServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
             head, rest = path[: len(self.root)], path[len(self.root) :]
             if not secrets.compare_digest(head.encode(), self.root.encode()):
                 raise RefusedError(403, "This address is not known, or was used already.")
-            if connection in self._open:
-                self._open[connection] = True
+            self._known.add(connection)
             self._seen = time.monotonic()
             return rest
 
@@ -164,32 +180,8 @@ class LocalServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
             return 0.0 if self._pages else time.monotonic() - self._seen
 
 
-class _InTime(io.RawIOBase):
-    """The bytes of a request, which have to come within `_PATIENCE` seconds altogether."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._end = time.monotonic() + _PATIENCE
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self._connection.settimeout(left)
-        return self._connection.recv_into(buffer)
-
-
 class _Handler(BaseHTTPRequestHandler):
     server: LocalServer
-    rfile: io.BufferedReader
-
-    def setup(self) -> None:
-        super().setup()
-        self.rfile.close()
-        self.rfile = io.BufferedReader(_InTime(self.connection))
 
     def do_GET(self) -> None:
         try:
@@ -201,6 +193,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._tell()
             else:
                 form = self._form(path) if self.command == "POST" else None
+                self.server.limit(self.connection, math.inf)
                 self._send(self.server.answer(path, form))
         except RefusedError as refused:
             self.send_error(refused.status, str(refused))
@@ -242,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(response.body)
 
     def _begin(self, response: Response) -> None:
-        self.connection.settimeout(_PATIENCE)
+        self.server.limit(self.connection, _PATIENCE)
         self.send_response(response.status)
         headers = {"Content-Type": response.kind, **_HEADERS, **response.headers}
         for name, value in headers.items():
@@ -259,29 +252,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.server.page(1)
         try:
-            told = ""
+            told = -1
             while not self.server.closing:
+                self.server.limit(self.connection, _PATIENCE)
                 now = self.server.version()
                 if now != told:
-                    self.connection.settimeout(_PATIENCE)
                     self.wfile.write(f"data: {now}\n\n".encode())
                     told = now
-                if self._left():
-                    return
+                if select.select([self.connection], [], [], _LOOK)[0]:
+                    return  # the page was closed: nothing comes from it otherwise
             self.wfile.write(b"event: end\ndata: end\n\n")
         finally:
             self.server.page(-1)
-
-    def _left(self) -> bool:
-        """True when the page was closed, from which nothing comes otherwise; waits a moment."""
-        self.connection.settimeout(_LOOK)
-        try:
-            self.connection.recv(1)
-        except TimeoutError:
-            return False
-        except OSError:
-            pass
-        return True
 
     def version_string(self) -> str:
         return "tritonwin"
