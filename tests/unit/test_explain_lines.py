@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tritonwin.output.text import printable
-from tritonwin.problems.explain.lines import clean, joined, normalise, segments, width_of
+from tritonwin.problems.explain.lines import clean, joined, normalise, segments
 
 LINE = "RuntimeError: Failed to find C compiler."
 
@@ -54,9 +54,7 @@ TEXT = (
 
 
 def readings(lines: list[str]) -> list[str]:
-    width = width_of(lines)
-    assert width is not None
-    return [reading.text for reading in joined(lines, width)]
+    return [reading.text for reading in joined(lines)]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
@@ -88,16 +86,12 @@ def test_a_word_that_had_room_on_the_line_before_began_its_own(word: str, joins:
 
 @pytest.mark.parametrize("widest", [39, 201])
 def test_a_log_that_was_not_wrapped(widest: int) -> None:
-    assert width_of(["short", "x" * widest]) is None
+    assert readings(["short", "x" * widest, "y" * widest]) == []
 
 
-def test_nothing_has_no_width() -> None:
-    assert width_of([]) is None
-
-
-@given(st.lists(st.text(alphabet="ab -", max_size=60), max_size=12), st.integers(40, 80))
-def test_nothing_is_invented(lines: list[str], width: int) -> None:
-    for first, last, text in joined(lines, width):
+@given(st.lists(st.text(alphabet="ab -", max_size=60), max_size=12))
+def test_nothing_is_invented(lines: list[str]) -> None:
+    for first, last, text in joined(lines):
         assert first < last
         assert text.startswith(lines[first].rstrip())
         letters = "".join(lines[first : last + 1]).replace(" ", "")

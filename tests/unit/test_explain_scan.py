@@ -12,7 +12,7 @@ from tritonwin.problems.catalogue import LinePattern
 from tritonwin.problems.explain import explain_lines, matches
 from tritonwin.problems.explain.lines import normalise, segments
 from tritonwin.problems.explain.matches import PIECE, match, pieces
-from tritonwin.problems.explain.scan import NEAR, Index, Scanner, spellings
+from tritonwin.problems.explain.scan import NEAR, Scanner, spellings
 
 PATTERNS = (
     LinePattern(anchors=("LNK1181",), line=r"LNK1181.{0,80}'(?P<path>[^']{1,99})'"),
@@ -24,15 +24,13 @@ PATTERNS = (
     LinePattern(anchors=("Failed to find",), line=r"Failed to find (?:C compiler|MSVC)"),
 )
 
-ALL = set(range(len(PATTERNS)))
-
 
 def scanned(blocks: Sequence[str]) -> list[tuple[int, int]]:
     """Lines and patterns that match, by the fast search."""
-    scanner = Scanner(Index(PATTERNS))
+    scanner = Scanner(PATTERNS)
     found, first = [], 1
     for block in blocks:
-        for line in scanner.candidates(block, first, ALL):
+        for line in scanner.candidates(f"before\n{block}", first, start=len("before\n")):
             texts = [normalise(p) for part in segments(line.text) for p in pieces(part)]
             found += [
                 (line.number, index)
@@ -81,28 +79,17 @@ def test_the_same_as_line_by_line(text: str, cuts: list[int]) -> None:
     assert scanned(blocks) == naive(text)
 
 
-def test_the_text_before_a_line_is_known_across_blocks() -> None:
-    scanner = Scanner(Index(PATTERNS))
-    for number in range(3):
-        block = f"block {number}\n" + "x" * (NEAR // 2) + "\n"
-        assert list(scanner.candidates(block, 2 * number + 1, ALL)) == []
-    block = f"just before\n{LINES[0]}\nafter\n"
-    (before,) = (line.before() for line in scanner.candidates(block, 7, ALL))
-    assert len(before) == NEAR
-    assert before.endswith("x\njust before\n")
-    assert "block 2" in before
-    assert "block 1" not in before
+def test_the_text_before_a_line_is_known() -> None:
+    block = "x\n" * NEAR + f"just before\n{LINES[0]}\nafter\n"
+    (line,) = Scanner(PATTERNS).candidates(block, 7)
+    assert len(line.before) == NEAR
+    assert line.before.endswith("x\njust before\n")
 
 
-def test_a_pattern_is_searched_for_from_the_line_on_which_it_is_wanted() -> None:
-    wanted = {0}
-    block = "Failed to find MSVC\n" + LINES[0] + "\nx\n" + "Failed to find MSVC\n" * 3
-    found = []
-    for line in Scanner(Index(PATTERNS)).candidates(block, 1, wanted):
-        if line.patterns & wanted:
-            found.append((line.number, *line.patterns))
-        (wanted.add if line.number == 2 else wanted.discard)(6)
-    assert found == [(2, 0), (4, 6)]
+def test_what_is_not_looked_for_is_not_found() -> None:
+    block = "Failed to find MSVC\n" + LINES[0] + "\nFailed to find MSVC\n"
+    found = Scanner(PATTERNS).candidates(block, 1, without={6})
+    assert [(line.number, *line.patterns) for line in found] == [(2, 0)]
 
 
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:

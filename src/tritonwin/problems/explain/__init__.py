@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
+from operator import attrgetter
 from pathlib import Path, PureWindowsPath
 from typing import BinaryIO
 
@@ -16,17 +17,12 @@ from tritonwin.problems.advice import ANY_PYTHON, started
 from tritonwin.problems.conditions import allows, value_of
 from tritonwin.problems.doctor import Rank, by_certainty, findings_of, problems_of
 from tritonwin.problems.explain.decode import text_blocks
-from tritonwin.problems.explain.lines import (
-    clean,
-    joined,
-    width_of,
-    without_escapes,
-)
+from tritonwin.problems.explain.lines import clean, without_escapes
 from tritonwin.problems.explain.log_facts import LogFacts, facts_at, same_folder
 from tritonwin.problems.explain.matches import Matches, Query, Window
 from tritonwin.problems.explain.pair import PAIR, of_names, of_versions, refuted
 from tritonwin.problems.explain.pasted import restored
-from tritonwin.problems.explain.scan import AnchoredLine, Scanner
+from tritonwin.problems.explain.scan import NEAR
 from tritonwin.problems.explain.suspects import Suspects
 from tritonwin.problems.records import (
     CERTAINTIES,
@@ -66,21 +62,24 @@ def explain_stream(stream: BinaryIO, snapshot: Facts | None = None) -> Explanati
     """Explain a log from its bytes, read once; memory does not grow with its length."""
     query = _query(catalogue.load())
     matches = Matches(query)
-    scanner = Scanner(query.index)
     suspects = Suspects()
     line = 1
-    last = ""
+    tail = last = ""
     guessed = False
     for block, glued in restored(text_blocks(stream)):
         guessed |= glued
-        head = block.find("\n", HEAD) + 1 or len(block) if line == 1 else 0
-        for candidate in _in_head(scanner, block[:head], matches) if head else ():
-            matches.look(candidate)
-        after = line + block.count("\n", 0, head)
-        for candidate in scanner.candidates(block[head:], after, matches.wanted):
+        text = tail + without_escapes(block)
+        found = query.scanner.candidates(text, line, len(tail), matches.given_up)
+        if line == 1:  # all of a log that somebody pasted: it may have been wrapped
+            head = text[: text.find("\n", HEAD) + 1 or len(text)]
+            both = (*found, *query.scanner.wrapped(head))
+            # after its parts: where one of them says all, it is what will be quoted
+            found = iter(sorted(both, key=attrgetter("last")))
+        for candidate in found:
             matches.look(candidate)
         suspects.feed(block, line)
         line += block.count("\n")
+        tail = text[-NEAR:]
         last = block[-1:] or last
     return _verdict(matches, suspects, line - (last in ("", "\n")), snapshot, guessed)
 
@@ -88,29 +87,6 @@ def explain_stream(stream: BinaryIO, snapshot: Facts | None = None) -> Explanati
 @cache
 def _query(known: catalogue.Catalogue) -> Query:
     return Query(known)
-
-
-def _in_head(scanner: Scanner, block: str, matches: Matches) -> Iterator[AnchoredLine]:
-    """The beginning, which is all of a log that somebody pasted: it may have been wrapped."""
-    among = scanner.texts_in(without_escapes(block))
-    lines = block.split("\n")
-    width = width_of(lines)
-    begin = 0
-    readings = list(joined(lines, width)) if width else []
-    # most logs of narrow lines were not wrapped, and nothing is to be found in lines joined
-    texts = scanner.texts_in("\n".join(r.text for r in readings))
-    for reading in readings if texts else ():
-        candidate = scanner.candidate(reading.first + 1, reading.text, texts)
-        if not candidate.patterns:
-            continue
-        # after its parts: where one of them says all, it is what will be quoted
-        if reading.last >= begin:
-            part = "\n".join(lines[begin : reading.last + 1])
-            yield from scanner.candidates(part, begin + 1, matches.wanted, among)
-            begin = reading.last + 1
-        yield candidate
-    rest = "\n".join(lines[begin:])
-    yield from scanner.candidates(rest, begin + 1, matches.wanted, among)
 
 
 def _verdict(

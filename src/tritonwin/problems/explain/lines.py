@@ -114,13 +114,6 @@ def normalise(line: str) -> str:
     return plain(clean(line))
 
 
-def width_of(lines: Sequence[str]) -> int | None:
-    """The column at which the log was wrapped; None where it was not."""
-    lengths = [len(clean(line)) for line in lines]
-    widest = max(lengths, default=0)
-    return widest if NARROW <= widest <= WIDE else None
-
-
 class Joined(NamedTuple):
     """A text that may have been one line: the indexes of its first and last line."""
 
@@ -129,11 +122,15 @@ class Joined(NamedTuple):
     text: str
 
 
-def joined(lines: Sequence[str], width: int) -> Iterator[Joined]:
-    """Every group of lines that may have been one, in each of its readings."""
+def joined(lines: Sequence[str]) -> Iterator[Joined]:
+    """Every group of lines that may have been one, in each of its readings.
+
+    The column at which they were wrapped is that of the longest line.
+    """
     cleaned = [clean(line) for line in lines]
+    width = max(map(len, cleaned), default=0)
     start = 0
-    while start < len(cleaned):
+    while NARROW <= width <= WIDE and start < len(cleaned):
         end = start + 1
         while end < len(cleaned) and _continues(cleaned[end - 1], cleaned[end], width):
             end += 1

@@ -1,24 +1,22 @@
 """Match signatures: their first lines in a log, in memory that does not grow with it.
 
-Only a line that can still change the verdict is looked at: for a signature, once all of its
-`before` have been seen; for a mark of `after`, once its signature has been seen; for everything
-else, until it was seen.
+A line is searched only for the patterns of which it can still change the verdict.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 
 from tritonwin.problems import catalogue
 from tritonwin.problems.catalogue import Catalogue, Entry, LinePattern, LogSignature
 from tritonwin.problems.explain.lines import normalise, segments
 from tritonwin.problems.explain.log_facts import LogFacts, Match, knowledge
-from tritonwin.problems.explain.scan import AnchoredLine, Index
+from tritonwin.problems.explain.scan import AnchoredLine, Scanner
 
 MAX_HITS = 3  # lines of one signature that are kept
 PATIENCE = 150  # lines that a fact's pattern may see: versions stand in banners and first errors
@@ -44,13 +42,14 @@ class Sought:
     after: frozenset[int]
     without: frozenset[int]
     when: tuple[tuple[str, tuple[str, ...]], ...]  # facts and the values that they may have
+    near: tuple[tuple[str, ...], ...]  # anchors, one of each of which stands close before the line
 
 
 class Query:
     """Everything that is looked for, the same in every log; made once.
 
     Attributes:
-        patterns: those of signatures, of marks and of facts; `index` finds their anchors.
+        patterns: those of signatures, of marks and of facts; `scanner` finds their anchors.
         sought: the signatures, in the order of the catalogue.
         concerned: by pattern, the numbers of the signatures that it can change.
         forbidden: the patterns that speak against a signature.
@@ -68,7 +67,7 @@ class Query:
         )
         self.of_facts = frozenset(map(self._number, knowledge().fact))
         self.patterns = tuple(self._numbers)
-        self.index = Index(self.patterns)
+        self.scanner = Scanner(self.patterns)
         self.concerned: Mapping[int, set[int]] = defaultdict(set)
         for number, each in enumerate(self.sought):
             for pattern in (each.pattern, *each.before, *each.after):
@@ -90,6 +89,9 @@ class Query:
             after=frozenset(map(self._number, signature.after)),
             without=frozenset(map(self._number, signature.without)),
             when=signature.when.conditions(),
+            near=tuple(self._known.pattern(mark).anchors for mark in signature.before)
+            if signature.near
+            else (),
         )
 
 
@@ -115,15 +117,17 @@ class Window:
             or (index in sought.after and bool(self.hits) and index not in self.after)
         )
 
-    def take(self, index: int, match: Match, close: Callable[[], bool], line: AnchoredLine) -> None:
-        """Take a line; `close` tells whether all marks of `before` stand close to it."""
+    def take(self, index: int, match: Match, line: AnchoredLine) -> None:
         sought = self.sought
-        if index == sought.pattern and self._open:
-            earlier = all(seen.line < match.line for seen in self.before.values())
-            fresh = all(known.line != match.line for known in self.hits)
-            if earlier and fresh and (not sought.signature.near or close()):
-                owned = _owned(match, sought.signature.owner, line)
-                self.hits += [owned] if owned else []
+        if (
+            index == sought.pattern
+            and self._open
+            and all(seen.line < match.line for seen in self.before.values())
+            and all(known.line != match.line for known in self.hits)
+            and all(any(a in line.before for a in anchors) for anchors in sought.near)
+        ):
+            owned = _owned(match, sought.signature.owner, line)
+            self.hits += [owned] if owned else []
         if index in sought.before:
             self.before.setdefault(index, match)
         if index in sought.after and self.hits and match.line > self.hits[0].line:
@@ -138,25 +142,26 @@ class Matches:
     """The lines of a log that match, as far as the verdict needs them.
 
     Attributes:
-        wanted: indexes of the patterns that are of use now; it changes with every line.
         facts: the log's statements about the machine.
+        given_up: the patterns of facts that have seen enough lines.
     """
 
     def __init__(self, query: Query) -> None:
         self.facts = LogFacts()
         self._query = query
+        self.given_up: set[int] = set()
+        self._wanted = set(query.first)  # the patterns that are of use now
         self._windows: dict[int, Window] = {}  # by the number of the signature, once a line matched
         self._forbidden: set[int] = set()  # patterns of `without` that were seen
         self._patience = {
             index: PATIENCE for index in query.of_facts if index not in query.concerned
         }
-        self.wanted = set(query.first)
 
     def look(self, line: AnchoredLine) -> None:
         """Search a line with the patterns whose anchors stand in it."""
         for part in segments(line.text):
             for piece in islice(pieces(part), MAX_PIECES):
-                if indexes := line.patterns & self.wanted:
+                if indexes := line.patterns & self._wanted:
                     self._search(line, piece, indexes)
 
     def _search(self, line: AnchoredLine, piece: str, indexes: frozenset[int]) -> None:
@@ -170,7 +175,8 @@ class Matches:
             if index in self._patience:
                 self._patience[index] -= 1
                 if self._patience[index] <= 0:
-                    self.wanted.discard(index)
+                    self._wanted.discard(index)
+                    self.given_up.add(index)
 
     def _take(self, index: int, match: Match, line: AnchoredLine) -> None:
         if index in self._query.of_facts:
@@ -184,15 +190,10 @@ class Matches:
         changed = {index}
         for number in self._query.concerned.get(index, ()):
             window = self._window(number)
-            window.take(index, match, partial(self._close, window, line), line)
+            window.take(index, match, line)
             changed |= {window.sought.pattern, *window.sought.after}
         for pattern in changed:
-            (self.wanted.add if self._needed(pattern) else self.wanted.discard)(pattern)
-
-    def _close(self, window: Window, line: AnchoredLine) -> bool:
-        text = line.before()
-        marks = (self._query.patterns[index] for index in window.sought.before)
-        return all(any(anchor in text for anchor in mark.anchors) for mark in marks)
+            (self._wanted.add if self._needed(pattern) else self._wanted.discard)(pattern)
 
     def _needed(self, index: int) -> bool:
         return (
@@ -217,7 +218,7 @@ def _owned(match: Match, owner: str | None, line: AnchoredLine) -> Match | None:
     """The match with the package of the last frame before it; None where that is another one."""
     if owner is None:
         return match
-    frames = _PACKAGE.findall(line.before())
+    frames = _PACKAGE.findall(line.before)
     if not frames or not re.fullmatch(catalogue.load().expression(owner), frames[-1]):
         return None
     return Match(match.line, match.text, {"package": frames[-1], **match.groups})

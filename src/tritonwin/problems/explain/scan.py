@@ -7,12 +7,12 @@ words all begin like one of them is looked for in the block. Time is linear in t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Set
-from functools import partial
+from collections.abc import Iterable, Iterator, Set
+from itertools import accumulate
 from typing import NamedTuple
 
 from tritonwin.problems.catalogue import LinePattern
-from tritonwin.problems.explain.lines import plain_characters, without_escapes
+from tritonwin.problems.explain.lines import joined, plain_characters
 
 NEAR = 30_000  # characters before a line that belong to it: a long traceback
 START = 8  # letters of words that are compared
@@ -40,111 +40,77 @@ class AnchoredLine(NamedTuple):
     """A line in which anchors stand.
 
     Attributes:
+        last: the number of the last line that it was joined from.
         patterns: indexes of the patterns of those anchors.
-        before: returns the NEAR characters before the line; until the next one is asked for.
+        block: the text that it stands in, in plain characters, and where it begins there.
     """
 
     number: int
+    last: int
     text: str
     patterns: frozenset[int]
-    before: Callable[[], str]
+    block: str
+    start: int
+
+    @property
+    def before(self) -> str:
+        """The NEAR characters before the line."""
+        return self.block[max(0, self.start - NEAR) : self.start]
 
 
 class Scanner:
-    """Finds candidates in the blocks of a log, which it is given in order."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._tail = ""
-
-    def candidates(
-        self, block: str, first: int, wanted: Set[int], among: Iterable[str] | None = None
-    ) -> Iterator[AnchoredLine]:
-        """The candidates of a block of lines, in order.
-
-        Args:
-            first: the number of the block's first line.
-            wanted: indexes of patterns; it may change while the lines are looked at.
-            among: the anchors that may stand in the block, where they are known.
-        """
-        block = without_escapes(block)
-        plain = plain_characters(block)
-        texts = set(self._index.texts_of(plain) if among is None else among)
-        position = 0
-        while texts and position < len(block):
-            looked_for = frozenset(wanted)
-            for start, indexes in self._starts(plain, position, texts, looked_for):
-                first += block.count("\n", position, start)
-                end = block.find("\n", start)
-                position = (end if end >= 0 else len(block)) + 1
-                before = partial(self._before, plain, start)
-                yield AnchoredLine(first, block[start : position - 1], indexes, before)
-                first += 1
-                if not looked_for.issuperset(wanted):
-                    break
-            else:
-                break
-        self._tail = self._before(plain, len(plain))
-
-    def candidate(self, number: int, line: str, texts: Iterable[str]) -> AnchoredLine:
-        """A line that is not in the blocks, such as one that was wrapped.
-
-        Args:
-            texts: the anchors that may stand in it.
-        """
-        plain = plain_characters(line)
-        patterns = frozenset().union(*(self._index.texts[t] for t in texts if t in plain))
-        return AnchoredLine(number, line, patterns, lambda: self._tail)
-
-    def texts_in(self, text: str) -> list[str]:
-        """The anchors that stand in a text."""
-        plain = plain_characters(text)
-        return [text for text in self._index.texts_of(plain) if text in plain]
-
-    def _before(self, block: str, position: int) -> str:
-        """The NEAR characters before a position in a block, some of them from blocks before it."""
-        missing = NEAR - position
-        return (self._tail[-missing:] if missing > 0 else "") + block[max(0, -missing) : position]
-
-    def _starts(
-        self, block: str, position: int, texts: set[str], wanted: frozenset[int]
-    ) -> Iterator[tuple[int, frozenset[int]]]:
-        """Starts of lines with wanted anchors, from a position on, and the anchors' patterns.
-
-        Texts that the rest of the block does not hold are taken out.
-        """
-        starts: dict[int, set[int]] = defaultdict(set)
-        for text in tuple(texts):
-            indexes = self._index.texts[text] & wanted
-            at = block.find(text, position) if indexes else -1
-            if indexes and at < 0:
-                texts.discard(text)
-            while at >= 0:
-                starts[block.rfind("\n", position, at) + 1 or position] |= indexes
-                end = block.find("\n", at)
-                at = block.find(text, end) if end >= 0 else -1
-        for start in sorted(starts):
-            yield start, frozenset(starts[start])
-
-
-class Index:
-    """The anchors of patterns by the words that the fast search looks for.
-
-    Attributes:
-        texts: every anchor in every spelling, with the indexes of its patterns.
-    """
+    """Finds the lines in which anchors of patterns stand, in any number of logs."""
 
     def __init__(self, patterns: Iterable[LinePattern]) -> None:
-        self.texts: dict[str, set[int]] = defaultdict(set)
+        # every anchor in every spelling, with the indexes of its patterns
+        self._texts: dict[str, set[int]] = defaultdict(set)
         for index, pattern in enumerate(patterns):
             for text in (text for anchor in pattern.anchors for text in spellings(anchor)):
-                self.texts[text].add(index)
+                self._texts[text].add(index)
         self._starts = {
             text: frozenset(word[:START] for word in _words(text) if len(word) > 1)
-            for text in self.texts
+            for text in self._texts
         }
 
-    def texts_of(self, plain: str) -> Iterator[str]:
+    def candidates(
+        self, block: str, first: int, start: int = 0, without: Set[int] = frozenset()
+    ) -> Iterator[AnchoredLine]:
+        """The lines of a block with anchors, in order, from a position on.
+
+        Args:
+            first: the number of the line at that position.
+            without: indexes of patterns that are not looked for.
+        """
+        plain = plain_characters(block)
+        starts: dict[int, set[int]] = defaultdict(set)
+        for text in self._texts_of(plain):
+            indexes = self._texts[text] - without
+            at = plain.find(text, start) if indexes else -1
+            while at >= 0:
+                starts[plain.rfind("\n", start, at) + 1 or start] |= indexes
+                end = plain.find("\n", at)
+                at = plain.find(text, end) if end >= 0 else -1
+        for begin in sorted(starts):
+            first += block.count("\n", start, begin)
+            start, end = begin, block.find("\n", begin)
+            line = block[begin : end if end >= 0 else len(block)]
+            yield AnchoredLine(first, first, line, frozenset(starts[begin]), plain, begin)
+
+    def wrapped(self, block: str) -> Iterator[AnchoredLine]:
+        """The lines with anchors that a log may have had before its beginning was wrapped."""
+        lines = block.split("\n")
+        readings = list(joined(lines))
+        # most logs of narrow lines were not wrapped, and nothing is to be found in lines joined
+        together = plain_characters("\n".join(reading.text for reading in readings))
+        if texts := [text for text in self._texts_of(together) if text in together]:
+            plain = plain_characters(block)
+            starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+            for begin, end, line in readings:
+                anchored = (self._texts[t] for t in texts if t in plain_characters(line))
+                if patterns := frozenset().union(*anchored):
+                    yield AnchoredLine(begin + 1, end + 1, line, patterns, plain, starts[begin])
+
+    def _texts_of(self, plain: str) -> Iterator[str]:
         """The anchors that may stand in a text: all of their words and pieces do."""
         pieces = " ".join(set(plain.split()))
         words = set(_words(pieces))
