@@ -46,7 +46,7 @@ def interrupt(
     """
     chance = random.Random(seed)
     Path(plan.root).mkdir(parents=True)
-    runner.write_plan(plan)
+    runner.store(plan.layout.plan, plan)
     seen = Interruptions()
     while True:
         process = _start(world, resume=seen.runs > 0)

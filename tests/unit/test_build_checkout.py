@@ -17,7 +17,6 @@ from tritonwin.build import planner
 from tritonwin.build.command import inherited
 from tritonwin.build.order import Order
 from tritonwin.build.records import BuildPlan, SourceEdit
-from tritonwin.build.source import SourceError
 from tritonwin.build.wheel import describe
 from tritonwin.errors import UserError
 from tritonwin.system.host import Host
@@ -83,7 +82,7 @@ def test_all_submodules_where_there_is_none(tmp_path: Path, repositories: Reposi
 
 
 def test_a_ref_that_is_not_there(tmp_path: Path, repositories: Repositories) -> None:
-    with pytest.raises(SourceError, match="git fetch failed"):
+    with pytest.raises(UserError, match="git fetch failed"):
         checked_out(tmp_path, repositories.mine, ref="nowhere")
     assert not (tmp_path / "root/s").exists()
 
@@ -92,7 +91,7 @@ def test_what_git_refuses_is_told_in_its_words(
     tmp_path: Path, repositories: Repositories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GIT_ALLOW_PROTOCOL")
-    with pytest.raises(SourceError, match="transport 'file' not allowed"):
+    with pytest.raises(UserError, match="transport 'file' not allowed"):
         checked_out(tmp_path, repositories.mine, submodules=("csrc/cutlass",))
 
 
@@ -125,7 +124,7 @@ def test_a_link_of_a_commit_leads_to_no_change_elsewhere(
     (mine / link).symlink_to(theirs / link if edit == link else theirs)
     commit(mine, {})
     edits = (SourceEdit(file=edit, find="old", replace="new", reason=""),) if edit else ()
-    with contextlib.suppress(SourceError):  # where a folder leads out of the source
+    with contextlib.suppress(UserError):  # where a folder leads out of the source
         checked_out(tmp_path, mine, skip=skip, edits=edits)
     assert [p.read_bytes() for p in (theirs / "cutlass/a", theirs / "x.py")] == [b"old", b"old"]
 

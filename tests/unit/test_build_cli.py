@@ -8,9 +8,10 @@ import machines
 import pytest
 from commands import Call
 
-from tritonwin.build.command import UnfitEnvironmentError, verify_capture
+from tritonwin.build.command import verify_capture
 from tritonwin.build.order import BuildMachine
 from tritonwin.cli import app
+from tritonwin.errors import UserError
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.snapshot import write as write_snapshot
 
@@ -136,6 +137,6 @@ def captured(tmp_path: Path) -> dict[str, str]:
 def test_half_a_capture_is_refused(tmp_path: Path, changes: dict[str, str], why: str) -> None:
     whole = captured(tmp_path)
     verify_capture(whole, "14.44.35207")
-    with pytest.raises(UnfitEnvironmentError, match=why) as caught:
+    with pytest.raises(UserError, match=why) as caught:
         verify_capture({**whole, **changes}, "14.44.35207")
     assert caught.value.help

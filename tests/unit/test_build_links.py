@@ -11,7 +11,7 @@ from trees import write
 
 from tritonwin.build import source
 from tritonwin.build.records import SourceEdit
-from tritonwin.build.source import SourceError
+from tritonwin.errors import UserError
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Wine makes no links")
 
@@ -57,7 +57,7 @@ def test_what_a_link_leads_to_is_copied(tmp_path: Path, mine: Path) -> None:
 @pytest.mark.parametrize("target", ["..", "../elsewhere", "{elsewhere}", "/"])
 def test_a_link_to_a_folder_elsewhere_is_refused(tmp_path: Path, mine: Path, target: str) -> None:
     (mine / "out").symlink_to(target.format(elsewhere=tmp_path / "elsewhere"))
-    with pytest.raises(SourceError, match="out leads out of the source") as refused:
+    with pytest.raises(UserError, match="out leads out of the source") as refused:
         copied(mine, tmp_path / "copy")
     assert "folder itself" in refused.value.help
 

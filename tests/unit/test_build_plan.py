@@ -22,7 +22,6 @@ from trees import plant, write
 from wheel_files import make_wheel
 
 from tritonwin.build import command, order, recipe, tools
-from tritonwin.build.command import UnfitEnvironmentError
 from tritonwin.build.order import BuildMachine, Order, Request, read_checkout, survey
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load, names
@@ -336,7 +335,7 @@ def test_a_folder_whose_name_is_no_text(tmp_path: Path, name: str, asked: bool) 
     ],
 )
 def test_variables_that_programs_would_misread(name: str, value: str, why: str) -> None:
-    with pytest.raises(UnfitEnvironmentError, match=why):
+    with pytest.raises(UserError, match=why):
         command.checked({"GOOD": "1", name: value})
 
 
@@ -422,7 +421,8 @@ def test_a_folder_is_examined(tmp_path: Path) -> None:
 def test_the_version_of_any_project(
     tmp_path: Path, file: str, text: str, version: str | None
 ) -> None:
-    assert read_checkout(tmp_path, load("cuda-extension"), windows=True) is None
+    with pytest.raises(UserError, match=r"neither setup\.py nor"):
+        read_checkout(tmp_path, load("cuda-extension"), windows=True)
     write(tmp_path, {"setup.py": "", file: text})
     found = read_checkout(tmp_path, load("cuda-extension"), windows=True)
     assert found.version == version

@@ -17,12 +17,13 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from machines import msvc, toolkit, torch, windows
 
-from tritonwin.build.command import UnfitEnvironmentError, checked, command, inherited
+from tritonwin.build.command import checked, command, inherited
 from tritonwin.build.jobs import Resources, choose
 from tritonwin.build.order import BuildMachine, Order
 from tritonwin.build.planner import plan
 from tritonwin.build.recipe import load
 from tritonwin.build.records import GIB, Notes
+from tritonwin.errors import UserError
 from tritonwin.system.host import Environment, merged
 
 T = TypeVar("T")
@@ -171,7 +172,7 @@ names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 
 @given(value=text, before=st.sampled_from(["", " ", "\t", '"']), after=st.sampled_from([" ", "\n"]))
 def test_no_stray_blank_is_let_through(value: str, before: str, after: str) -> None:
-    with pytest.raises(UnfitEnvironmentError):
+    with pytest.raises(UserError):
         checked({"MAX_JOBS": before + value + after})
 
 

@@ -18,7 +18,7 @@ from tritonwin.system.process import Completed
 
 @pytest.mark.parametrize("address", cases("source_addresses.toml", "with_secrets"))
 def test_an_address_with_a_secret_is_refused(tmp_path: Path, address: str) -> None:
-    with pytest.raises(UserError, match="holds a login or a token") as refused:
+    with pytest.raises(UserError, match="without a login or token") as refused:
         planner.plan(Order(recipe="cuda-extension", source=address), machines.linux(tmp_path))
     assert "opaque" not in str(refused.value)
     assert "credential helper" in refused.value.help

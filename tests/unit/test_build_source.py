@@ -18,7 +18,7 @@ from trees import write
 
 from tritonwin.build import runner
 from tritonwin.build.records import BuildSource, SourceEdit
-from tritonwin.build.source import BuildContext, SourceError
+from tritonwin.build.source import BuildContext
 from tritonwin.errors import UserError
 from tritonwin.support import archives
 from tritonwin.support.addresses import DownloadError
@@ -136,7 +136,7 @@ def test_a_link_of_what_is_skipped_refuses_nothing(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_copied_is_no_failure_of_ours(tmp_path: Path) -> None:
     write(tmp_path / "mine", {"setup.py": ""})
     write(tmp_path / "root", {"s": "a file in the place of the folder"})
-    with pytest.raises(SourceError, match="cannot be copied") as refused:
+    with pytest.raises(UserError, match="cannot be copied") as refused:
         prepare(tmp_path, kind="folder", location=tmp_path / "mine")
     assert "disk has room" in refused.value.help
 
@@ -161,7 +161,7 @@ def test_what_was_unpacked_stays(tmp_path: Path) -> None:
 
 def test_a_file_of_another_content_is_not_replaced_in_silence(tmp_path: Path) -> None:
     archive = a_tar(tmp_path)
-    with pytest.raises(SourceError, match="another hash") as refused:
+    with pytest.raises(UserError, match="another hash") as refused:
         prepare(tmp_path, location=archive, sha256="0" * 64)
     assert "Rename it" in refused.value.help
 
@@ -222,9 +222,9 @@ def test_of_a_folder_changed_files_alone_are_copied(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_not_copied_into_itself(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="into its own source"):
+    with pytest.raises(UserError, match="into its own source"):
         prepare(tmp_path, kind="folder", location=tmp_path)
-    with pytest.raises(SourceError, match="no folder"):
+    with pytest.raises(UserError, match="no folder"):
         prepare(tmp_path, kind="folder", location=tmp_path / "none")
 
 
@@ -250,7 +250,7 @@ def test_an_edit_that_finds_nothing(tmp_path: Path, files: dict[str, str], requi
     edit = SourceEdit(file="setup.py", find="-std=c++17", replace="", reason="", required=required)
     location = a_tar(tmp_path, files)
     if required:
-        with pytest.raises(SourceError, match="which the recipe has to change"):
+        with pytest.raises(UserError, match="which the recipe has to change"):
             prepare(tmp_path, location=location, edits=(edit,))
     else:
         assert prepare(tmp_path, location=location, edits=(edit,)).is_dir()

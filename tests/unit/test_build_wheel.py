@@ -20,7 +20,6 @@ from tritonwin.build.records import (
     BuildInfo,
     BuildRun,
     BuildSource,
-    BuildState,
     ProofStep,
     WheelProof,
 )
@@ -111,9 +110,9 @@ def test_a_file_of_a_build_is_replaced_where_the_source_put_something_else(
     )
     for place in places:
         os.mkfifo(place) if pipe else place.symlink_to(mine)
-    assert runner.read_state(made) == BuildState()
-    runner.write_plan(made)
-    runner.write_state(made, BuildState())
+    assert runner.read_runs(made) == ()
+    runner.store(made.layout.plan, made)
+    runner.store(made.layout.state, ())
     wheel.write_info(record, tmp_path, Redactor(Identity()))
     assert mine.read_text() == "mine"
     assert [place.is_file() and not place.is_symlink() for place in places] == [True] * 3

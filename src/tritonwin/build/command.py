@@ -46,10 +46,6 @@ NEVER = (*_OF_TOOLS, *_OF_PYTHON, *GIT_VARIABLES)
 _EPOCH = "1577836800"
 
 
-class UnfitEnvironmentError(UserError):
-    """The environment is not what a build needs."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Command:
     """The command of a build: the runner starts it, and a script prints it.
@@ -85,7 +81,7 @@ def command(plan: BuildPlan, host: Host, scripts: Sequence[Path | str] = ()) -> 
             the target; by default those that every such environment has.
 
     Raises:
-        UnfitEnvironmentError: a value is malformed.
+        UserError: a value is malformed.
     """
     layout, toolset = plan.layout, plan.toolset
     target = type(layout.python)(plan.target).parent
@@ -122,7 +118,7 @@ def inherited(plan: BuildPlan, host: Host) -> dict[str, str]:
 
     Raises:
         VcvarsError: vcvarsall.bat gave no environment.
-        UnfitEnvironmentError: it gave another one than the plan's.
+        UserError: it gave another one than the plan's.
     """
     data = merged(host.env.data, dict.fromkeys(_cleared(plan)), windows=plan.windows)
     toolset = plan.toolset
@@ -136,16 +132,16 @@ def checked(values: Mapping[str, str]) -> dict[str, str]:
     """The values, none of which a program would read as something else.
 
     Raises:
-        UnfitEnvironmentError: a name is invalid, or a value has something stray around it.
+        UserError: a name is invalid, or a value has something stray around it.
     """
     for name, value in values.items():
         if _NAME.fullmatch(name) is None:
-            raise UnfitEnvironmentError(
+            raise UserError(
                 f"{name!r} is not a valid name for a variable",
                 "It comes from the plan: look at it with --plan",
             )
         if value != value.strip() or value.strip("\"'") != value or not value.isprintable():
-            raise UnfitEnvironmentError(
+            raise UserError(
                 f"the variable {name} has a stray blank, quote or control character: {value!r}",
                 "A program would read another word: leave it out of the option it comes from.",
             )
@@ -156,7 +152,7 @@ def verify_capture(data: Mapping[str, str], version: str) -> None:
     """Refuse an environment that is not the 64-bit one of the toolset: vcvarsall may exit with 0.
 
     Raises:
-        UnfitEnvironmentError: it says which part is wrong.
+        UserError: it says which part is wrong.
     """
     env = Environment(data, windows=True)
     cl = next((f / "cl.exe" for f in env.path_entries() if is_file(f / "cl.exe")), Path())
@@ -171,7 +167,7 @@ def verify_capture(data: Mapping[str, str], version: str) -> None:
     if "ucrt" not in (env.get("INCLUDE") or "").lower():
         wrong.append("INCLUDE names no Universal C Runtime: the Windows SDK is missing")
     if wrong:
-        raise UnfitEnvironmentError(
+        raise UserError(
             f"vcvarsall.bat left an environment that cannot build: {wrong[0]}",
             "Repair Visual Studio with its installer: VC.Tools.x86.x64 and a Windows SDK.",
         )

@@ -90,7 +90,7 @@ class _Counters(ctypes.Structure):
 
 
 class JobTree:
-    """The processes of one build command; see `tritonwin.build.runner.ProcessTree`."""
+    """The processes of one build command; see `tritonwin.build.session.SessionTree`."""
 
     def __init__(
         self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: IO[bytes]

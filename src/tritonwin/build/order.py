@@ -181,64 +181,59 @@ def survey(
     Raises:
         UserError: no such recipe, source or folder.
     """
-    host, target, runtime, venv = context.host, facts.target, None, None
-    windows = facts.system.os == "windows" if elsewhere else host.windows
-    if target and elsewhere:
-        embedded = "embedded" in (target.kind, *target.managers)
-        venv, runtime = (False, _runtime(target)) if embedded else (None, None)
-    elif target:
-        with suppress(OSError, ValueError):  # there is no such program here
-            done = run(target.executable, ("-I", "-c", "import venv"), timeout=_SECONDS)
-            venv = done.code == 0
-        runtime = _runtime(target) if windows else None
-        name = "".join((target.version or "").split(".")[:2])
-        if runtime and not is_file(Path(runtime, f"python{name}.zip")):
-            runtime = None  # only the standard library in a zip beside the program runs anywhere
-    machine = BuildMachine(
+    host = context.host
+    if elsewhere:
+        windows = facts.system.os == "windows"
+        host = replace(host, env=Environment({}, windows=windows), windows=windows)
+        free, cores = facts.system.memory_bytes, facts.system.cpu_count or 1
+        resources = Resources(allocatable=free, physical=free, cores=cores)
+    folder = Path(order.source) if order.source else None
+    venv, runtime = _environment(facts.target, windows=host.windows, elsewhere=elsewhere)
+    return BuildMachine(
         facts=facts,
         host=host,
-        resources=jobs.resources(),
-        checkout=_checkout(order, windows=windows),
+        resources=resources if elsewhere else jobs.resources(),
+        disk_free=None if elsewhere else _free(Path(parent_folder(order.root, host))),
+        checkout=read_checkout(folder, load(order.recipe), windows=host.windows)
+        if folder and is_folder(folder)
+        else None,
         wheel=_wheel(order, facts, context, elsewhere=elsewhere),
         venv=venv,
         runtime=runtime,
         elsewhere=elsewhere,
     )
-    if not elsewhere:
-        return replace(machine, disk_free=_free(Path(parent_folder(order.root, host))))
-    free, cores = facts.system.memory_bytes, facts.system.cpu_count or 1
-    return replace(
-        machine,
-        host=replace(host, env=Environment({}, windows=windows), windows=windows),
-        resources=Resources(allocatable=free, physical=free, cores=cores),
-    )
 
 
-def _runtime(target: Interpreter) -> str:
-    return ntpath.dirname(target.base_executable or target.executable)
+def _environment(
+    target: Interpreter | None, *, windows: bool, elsewhere: bool
+) -> tuple[bool | None, str | None]:
+    """Whether the target has the module venv, and the folder of one that runs from anywhere."""
+    if target is None:
+        return None, None
+    runtime = ntpath.dirname(target.base_executable or target.executable)
+    if elsewhere:
+        embedded = "embedded" in (target.kind, *target.managers)
+        return (False, runtime) if embedded else (None, None)
+    venv = None
+    with suppress(OSError, ValueError):  # there is no such program here
+        venv = run(target.executable, ("-I", "-c", "import venv"), timeout=_SECONDS).code == 0
+    # only the standard library in a zip beside the program runs anywhere
+    library = f"python{''.join((target.version or '').split('.')[:2])}.zip"
+    return venv, runtime if windows and is_file(Path(runtime, library)) else None
 
 
-def _checkout(order: Order, *, windows: bool) -> Checkout | None:
-    """The source, where it is a folder; raises UserError where that holds no project."""
-    folder = Path(order.source) if order.source else None
-    if folder is None or not is_folder(folder):
-        return None
-    if found := read_checkout(folder, load(order.recipe), windows=windows):
-        return found
-    raise UserError(
-        f"{folder} holds neither setup.py nor pyproject.toml",
-        "Name the folder of the project itself: --source DIR",
-    )
+def read_checkout(folder: Path, recipe: Recipe, *, windows: bool) -> Checkout:
+    """Examine a folder; Triton up to 3.3 keeps its setup.py in `python`.
 
-
-def read_checkout(folder: Path, recipe: Recipe, *, windows: bool) -> Checkout | None:
-    """Examine a folder; None where it holds no Python project.
-
-    Triton up to 3.3 keeps its setup.py in `python`.
+    Raises:
+        UserError: it holds no Python project.
     """
     places = [s for s in ("", "python") if is_project(folder / s)]
     if not places:
-        return None
+        raise UserError(
+            f"{folder} holds neither setup.py nor pyproject.toml",
+            "Name the folder of the project itself: --source DIR",
+        )
     is_triton = is_folder(folder / "cmake") and is_file(folder / "cmake" / "json-version.txt")
     return Checkout(
         version=_version(folder, folder / places[0], recipe),

@@ -14,9 +14,10 @@ from tritonwin.build import command, jobs, tools, triton
 from tritonwin.build.order import BuildMachine, Order, Request
 from tritonwin.build.recipe import Circumstances, Recipe, SourceRelease, load, toolchain
 from tritonwin.build.records import GIB, BuildPlan, BuildSource, Layout, SourceEdit
-from tritonwin.build.source import NO_GIT, NOT_COPIED, refuse_secrets
+from tritonwin.build.source import ADDRESS, NO_GIT, NOT_COPIED
 from tritonwin.build.tools import Tools
 from tritonwin.errors import UserError
+from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.support.addresses import without_secrets
 from tritonwin.support.matrix import wanted_series
 from tritonwin.support.versions import series
@@ -28,9 +29,6 @@ _EXTENSIONS = 4  # side by side, where all files fit at once
 _PATH_LIMIT = 259  # characters of a path on Windows, the end of the string not counted
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 _ARCHIVE = ".tar.gz"
-# "https://...", also with a slash forgotten, and what ssh takes: "git@host:path". Of git's other
-# transports "ext::" runs a command, and "fd::" waits.
-_ADDRESS = re.compile(r"(?i:https?|ssh|git|file):(?!:)|[^/\\@]+@[^/\\:]+:(?!:)")
 _LONGEST = 60  # characters of a local version; the wheel's name has to be one of a file
 
 
@@ -283,7 +281,9 @@ def _named(request: Request, named: str) -> SourceOrigin:
     order, checkout, recipe = request.order, request.machine.checkout, request.recipe
     file = Path(named)
     local = checkout is not None or is_file(file)
-    address = not local and _ADDRESS.match(named) is not None and _ARCHIVE not in named
+    bare = re.sub(r"//[\w.-]+@", "//", named, count=1)  # as ADDRESS allows a user of ssh alone
+    plain = hide_secrets(bare) == bare and _ARCHIVE not in named
+    address = not local and plain and ADDRESS.fullmatch(named) is not None
     if order.ref is not None and not address:
         raise UserError(
             f"--ref names a commit of a repository, and {named} is taken as it is",
@@ -300,14 +300,13 @@ def _named(request: Request, named: str) -> SourceOrigin:
         known, why = recipe.release(version), f"asked for, version {version}"
         return SourceOrigin(version=version, source=source, release=known, why=why)
     if address:
-        refuse_secrets(named)
         source = _from_git(recipe, named, order.ref)
         return SourceOrigin(version=order.version or "0", source=source)
     if not (named.endswith(_ARCHIVE) and local):
-        kinds = f"no folder with a setup.py, no {_ARCHIVE} file and no address of a repository"
         raise UserError(
-            f"{without_secrets(named)} cannot be built: it is {kinds}",
-            "Name the folder that holds setup.py, or the archive, fetched: --source DIR|FILE",
+            f"{without_secrets(named).rpartition('@')[2]} cannot be built: it is no folder with a "
+            f"setup.py, no {_ARCHIVE} file, no address of a repository without a login or token",
+            "Name one of them: --source. git has logins from its credential helper, or ssh's keys.",
         )
     release = next((r for r in recipe.releases if r.file == file.name), None)
     source = BuildSource(

@@ -330,21 +330,6 @@ class BuildRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildState:
-    """Every run of a build, oldest first."""
-
-    runs: tuple[BuildRun, ...] = ()
-
-    def jobs(self, planned: int) -> int:
-        """Jobs of the next run: fewer than the last, if memory did not suffice."""
-        last = self.runs[-1] if self.runs else None
-        if last is None:
-            return planned
-        fewer = max(1, last.jobs // 2) if last.ending == "out-of-memory" else last.jobs
-        return min(planned, fewer)
-
-
-@dataclass(frozen=True, kw_only=True)
 class ProofStep:
     """One thing that was tried with a wheel."""
 

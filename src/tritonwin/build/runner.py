@@ -13,20 +13,17 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from tritonwin.build import source, venv, wheel
-from tritonwin.build.command import command, inherited
+from tritonwin.build.command import Command, command, inherited
 from tritonwin.build.records import (
     BuildOutcome,
     BuildPlan,
     BuildRun,
-    BuildState,
     Ending,
     Progress,
 )
@@ -39,10 +36,14 @@ from tritonwin.problems.explain import explain_lines, explain_stream
 from tritonwin.system.codec import from_json, parse, to_json
 from tritonwin.system.files import is_file, paths_in, read_text, replace_whole
 
+if sys.platform == "win32":
+    from tritonwin.build.job import JobTree as ProcessTree
+else:
+    from tritonwin.build.session import SessionTree as ProcessTree
+
 _PAUSE = 0.1  # seconds between two looks at the log
 _SAMPLE = 1.0  # seconds between two looks at the memory
-# Ids of the catalogue whose cure is fewer compilers at once.
-_OUT_OF_MEMORY = frozenset({"build-resource-limits"})
+_OUT_OF_MEMORY = "build-resource-limits"  # the problem whose cure is fewer compilers at once
 _KILLED = 128 + 9  # how a keeper passes SIGKILL on; nobody but the system for want of memory
 _TAIL = 64 * 1024  # bytes of a log in which no step failed
 
@@ -79,12 +80,20 @@ def build(plan: BuildPlan, context: BuildContext, *, resume: bool = False) -> Bu
     Raises:
         UserError: the plan cannot be carried out here, or an unfinished build is in its folder.
     """
-    with _locked(plan):
+    root = plan.layout.root
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"the build folder {root} cannot be made: {error.strerror or error}",
+            "Name another one: --root DIR",
+        ) from None
+    with locked(plan.layout.lock, str(root), wait=0):
         if not resume:
             _begin(plan)
         captured, scripts = _prepare(plan, context)
         runs = _compile(plan, context, captured, scripts)
-        log = plan.layout.root / runs[-1].log
+        log = root / runs[-1].log
         outcome = BuildOutcome(runs=runs, log=str(log))
         if runs[-1].ending == "finished":
             return replace(outcome, wheel=str(_wheel(plan, log)))
@@ -93,44 +102,27 @@ def build(plan: BuildPlan, context: BuildContext, *, resume: bool = False) -> Bu
         return replace(outcome, problems=found.problems, suspicious=found.suspicious)
 
 
-@contextmanager
-def _locked(plan: BuildPlan) -> Iterator[None]:
-    """Make the build folder and keep other builds out of it."""
-    layout = plan.layout
-    try:
-        layout.root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"the build folder {layout.root} cannot be made: {error.strerror or error}",
-            "Name another one: --root DIR",
-        ) from None
-    with locked(layout.lock, str(layout.root), wait=0):
-        yield
-
-
 def _begin(plan: BuildPlan) -> None:
     """Make room for a build, unless hours of work are there."""
     layout = plan.layout
-    runs = read_state(plan).runs
-    if runs and runs[-1].ending != "finished":
-        done = len(finished(layout.source))
-        if done:
-            raise UserError(
-                f"{layout.root} holds an unfinished build, {done} steps of which are done",
-                "Go on with it: --resume. To start over, remove that folder.",
-            )
+    runs = read_runs(plan)
+    if runs and runs[-1].ending != "finished" and (done := len(finished(layout.source))):
+        raise UserError(
+            f"{layout.root} holds an unfinished build, {done} steps of which are done",
+            "Go on with it: --resume. To start over, remove that folder.",
+        )
     for folder in (layout.source, layout.venv, layout.dist, layout.temp):
         discard(folder)
     for log in paths_in(layout.root, "build-*.log"):
         log.unlink()
-    write_state(plan, BuildState())
+    store(layout.state, ())
 
 
 def _prepare(plan: BuildPlan, context: BuildContext) -> tuple[Mapping[str, str], tuple[str, ...]]:
     """The captured environment of the command, and folders for the head of PATH."""
     layout, on_event = plan.layout, context.on_event
     captured = inherited(plan, context.host)
-    write_plan(plan)
+    store(layout.plan, plan)
     for folder in (layout.source, layout.venv, layout.temp, layout.dist):
         if not is_real_folder(folder):  # a link would have others' files changed
             discard(folder)
@@ -161,44 +153,51 @@ def _compile(
     """Run the command until it succeeds or fails for something that fewer jobs do not cure."""
     layout = plan.layout
     while True:
-        earlier = read_state(plan)
-        jobs = earlier.jobs(plan.jobs)
+        earlier = read_runs(plan)
+        jobs = next_jobs(earlier, plan.jobs)
         # what an interrupted run may have left and a new one would trust
         for path in paths_in(layout.dist, "*.whl"):
             path.unlink()
         for path in remove_damaged(finished(layout.source)):
             context.on_event(f"{path.name} is cut short: compiled again")
-        start = command(plan.with_jobs(jobs), context.host, scripts)
-        log = layout.root / f"build-{len(earlier.runs) + 1}.log"
-        totals = (run.total for run in reversed(earlier.runs) if run.total)
+        log = layout.root / f"build-{len(earlier) + 1}.log"
+        totals = (run.total for run in reversed(earlier) if run.total)
         counter = Counter(
             before=len(finished(layout.source)),
             planned=plan.compile_steps or next(totals, None),
         )
         context.on_event(f"compiling with {jobs} jobs; log: {log}")
-        run, code = carry_out(
-            start.argv,
+        run, code = _carry_out(
+            command(plan.with_jobs(jobs), context.host, scripts),
+            captured,
             log,
             BuildRun(jobs=jobs, log=log.name),
             counter,
-            env=start.environment(captured),
-            cwd=Path(start.folder),
             on_progress=context.on_event,
             note=partial(_note, plan, earlier),
         )
         if run.ending == "failed" and is_out_of_memory(log, code):
             run = replace(run, ending="out-of-memory")
-        state = _note(plan, earlier, run)
+        runs = _note(plan, earlier, run)
         # a single job that got further than the last one may succeed where others left it room
         if run.ending != "out-of-memory" or (jobs == 1 and not run.steps):
-            return state.runs
-        context.on_event(f"out of memory with {jobs} jobs: going on with {state.jobs(plan.jobs)}")
+            return runs
+        fewer = next_jobs(runs, plan.jobs)
+        context.on_event(f"out of memory with {jobs} jobs: going on with {fewer}")
 
 
-def _note(plan: BuildPlan, earlier: BuildState, run: BuildRun) -> BuildState:
-    state = BuildState(runs=(*earlier.runs, run))
-    write_state(plan, state)
-    return state
+def _note(plan: BuildPlan, earlier: tuple[BuildRun, ...], run: BuildRun) -> tuple[BuildRun, ...]:
+    runs = (*earlier, run)
+    store(plan.layout.state, runs)
+    return runs
+
+
+def next_jobs(runs: Sequence[BuildRun], planned: int) -> int:
+    """Jobs of the next run: fewer than the last, if memory did not suffice."""
+    if not runs:
+        return planned
+    last = runs[-1]
+    return min(planned, max(1, last.jobs // 2) if last.ending == "out-of-memory" else last.jobs)
 
 
 def _wheel(plan: BuildPlan, log: Path) -> Path:
@@ -214,9 +213,9 @@ def _wheel(plan: BuildPlan, log: Path) -> Path:
 # --- what a build folder remembers between runs
 
 
-def write_plan(plan: BuildPlan) -> None:
-    """Store the plan for `--resume`."""
-    _write(plan.layout.plan, plan)
+def store(path: Path, document: BuildPlan | tuple[BuildRun, ...]) -> None:
+    """Write `Layout.plan`, or `Layout.state`, the runs, for a later `--resume`."""
+    replace_whole(path, json.dumps(to_json(document), indent=1).encode())
 
 
 def read_plan(path: Path) -> BuildPlan:
@@ -238,68 +237,24 @@ def read_plan(path: Path) -> BuildPlan:
         ) from None
 
 
-def write_state(plan: BuildPlan, state: BuildState) -> None:
-    _write(plan.layout.state, state)
-
-
-def read_state(plan: BuildPlan) -> BuildState:
-    """The runs of the build; empty if that is not known."""
+def read_runs(plan: BuildPlan) -> tuple[BuildRun, ...]:
+    """The runs of the build, oldest first; empty if that is not known."""
     try:
-        return from_json(BuildState, parse(read_text(plan.layout.state) or ""))
+        return from_json(tuple[BuildRun, ...], parse(read_text(plan.layout.state) or ""), "runs")
     except ValueError:
-        return BuildState()
-
-
-def _write(path: Path, record: BuildPlan | BuildState) -> None:
-    replace_whole(path, json.dumps(to_json(record), indent=1).encode())
+        return ()
 
 
 # --- one start of the command: watched, logged, and ended with all that it started
 
 
-class ProcessTree(Protocol):
-    """The processes of one build command: they are killed when this process exits."""
-
-    def poll(self) -> int | None:
-        """Exit code of the command; None while it runs."""
-
-    def end(self) -> None:
-        """End every process, wait for that, and free what the system keeps for the tree."""
-
-    def held(self) -> list[tuple[str, int]]:
-        """Names and bytes of the living processes: resident on Linux, committed on Windows."""
-
-
-def start(
-    command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: IO[bytes]
-) -> ProcessTree:
-    """Start a program with all that it will start; what they print goes into `log`.
-
-    Raises:
-        OSError: it cannot be started.
-        ValueError: the program is not an absolute path.
-    """
-    if not Path(command[0]).is_absolute():
-        raise ValueError(f"not an absolute path: {command[0]}")
-    if sys.platform == "win32":
-        from tritonwin.build.job import JobTree
-
-        return JobTree(command, env=env, cwd=cwd, log=log)
-    else:
-        from tritonwin.build.session import SessionTree
-
-        program = files("tritonwin.build").joinpath("session.py").read_text("utf-8")
-        return SessionTree(command, env=env, cwd=cwd, log=log, program=program)
-
-
-def carry_out(
-    command: Sequence[str],
+def _carry_out(
+    start: Command,
+    captured: Mapping[str, str],
     log: Path,
     run: BuildRun,
     counter: Counter,
     *,
-    env: Mapping[str, str],
-    cwd: Path,
     on_progress: Callable[[Progress], None],
     note: Callable[[BuildRun], object],
 ) -> tuple[BuildRun, int]:
@@ -330,7 +285,8 @@ def carry_out(
         run = replace(run, seconds=seconds, steps=counter.done_now, total=counter.total, **fields)
 
     with log.open("wb") as stream, log.open("rb") as reader:
-        tree = start(command, env=env, cwd=cwd, log=stream)
+        env = start.environment(captured)
+        tree = ProcessTree(start.argv, env=env, cwd=Path(start.folder), log=stream)
         ending: Ending = "interrupted"
         try:
             while (code := tree.poll()) is None:
@@ -383,7 +339,7 @@ def is_out_of_memory(log: Path, code: int) -> bool:
     start_of_failure = content.find(b"FAILED: ")
     text = content[start_of_failure if start_of_failure >= 0 else -_TAIL :]
     found = explain_lines(text.decode("utf-8", "replace").splitlines())
-    return any(_OUT_OF_MEMORY & {p.id, *p.explains} for p in found.problems)
+    return any(_OUT_OF_MEMORY in {p.id, *p.explains} for p in found.problems)
 
 
 # --- the steps that ninja tells of
@@ -434,30 +390,19 @@ class Counter:
         return self.planned
 
 
-def read_log(text: str) -> tuple[str, ...]:
-    """The outputs in a `.ninja_log` of version 5 to 7, each once; other lines are skipped.
-
-    ninja itself takes a step for finished if, and only if, it stands here.
-    """
-    rows = (line.split("\t") for line in text.splitlines())
-    return tuple(
-        dict.fromkeys(
-            fields[3]
-            for fields in rows
-            if len(fields) == _FIELDS and all(map(_MILLISECONDS.fullmatch, fields[:2]))
-        )
-    )
-
-
 def finished(folder: Path) -> tuple[Path, ...]:
-    """Every output below a folder that ninja has finished and that is still there."""
-    return tuple(
-        log.parent / output
-        for log in sorted(folder.rglob(".ninja_log"))
-        if is_file(log)
-        for output in read_log(log.read_text("utf-8", "replace"))
-        if is_file(log.parent / output)
-    )
+    """Every output below a folder that ninja has finished and that is still there, each once.
+
+    ninja itself takes a step for finished if, and only if, it stands in its `.ninja_log`, of
+    version 5 to 7.
+    """
+    found = dict[Path, None]()
+    for log in sorted(folder.rglob(".ninja_log")):
+        for line in (read_text(log) or "").splitlines():
+            fields = line.split("\t")
+            if len(fields) == _FIELDS and all(map(_MILLISECONDS.fullmatch, fields[:2])):
+                found[log.parent / fields[3]] = None
+    return tuple(filter(is_file, found))
 
 
 def remove_damaged(outputs: Iterable[Path]) -> Iterator[Path]:

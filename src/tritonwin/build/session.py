@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import IO
 
@@ -86,17 +87,15 @@ def main(command: list[str]) -> int:
 
 
 class SessionTree:
-    """The processes of one build command; see `tritonwin.build.runner.ProcessTree`."""
+    """The processes of one build command: they are killed when this process exits.
+
+    What they print goes into `log`.
+    """
 
     def __init__(
-        self,
-        command: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        cwd: Path,
-        log: IO[bytes],
-        program: str,
+        self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: IO[bytes]
     ) -> None:
+        program = files("tritonwin.build").joinpath("session.py").read_text("utf-8")
         self._leader = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", program, *command],
             stdin=subprocess.PIPE,
@@ -108,9 +107,11 @@ class SessionTree:
         )
 
     def poll(self) -> int | None:
+        """Exit code of the command; None while it runs."""
         return self._leader.poll()
 
     def end(self) -> None:
+        """End every process, wait for that, and free what the system keeps for the tree."""
         if self._leader.stdin:
             self._leader.stdin.close()
         try:
@@ -121,6 +122,7 @@ class SessionTree:
         end_session(self._leader.pid)  # where the leader itself was killed
 
     def held(self) -> list[tuple[str, int]]:
+        """Names and bytes of the living processes: resident on Linux, committed on Windows."""
         found = []
         for pid in members(self._leader.pid):
             with contextlib.suppress(OSError, ValueError, IndexError):

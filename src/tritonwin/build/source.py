@@ -1,8 +1,7 @@
 """Bring the source and other files of a build to their folder: whole, edited, held to their hashes.
 
 No password and no token gets into a plan, which is printed, stored, written as a script and put
-beside the wheel: the address of a repository with one is refused. git asks its own credential
-helpers.
+beside the wheel: an address with one is none. git asks its own credential helpers.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from urllib.parse import urlsplit
 
 from tritonwin.build.records import BuildPlan, BuildSource, OnEvent, SourceEdit
 from tritonwin.errors import UserError
@@ -25,7 +23,7 @@ from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import addresses, download
-from tritonwin.support.addresses import DownloadError, without_secrets
+from tritonwin.support.addresses import DownloadError
 from tritonwin.support.archives import unpack, unpack_folders, write
 from tritonwin.support.download import NotFoundError
 from tritonwin.support.pip import Pip, configured_places
@@ -36,10 +34,6 @@ from tritonwin.system.host import Host, merged
 from tritonwin.system.process import run
 
 _PREFIX = "nvidia/cu13"  # of NVIDIA's wheels for CUDA 13, in which nvcc finds all its parts
-
-
-class SourceError(UserError):
-    """The source cannot be fetched, read or copied."""
 
 
 def prepare(plan: BuildPlan, context: BuildContext) -> None:
@@ -68,7 +62,7 @@ def prepare(plan: BuildPlan, context: BuildContext) -> None:
             (work / "b").rename(to)
     except OSError as error:
         where = error.filename or source.location
-        raise SourceError(
+        raise UserError(
             f"the source cannot be copied: {where}: {error.strerror or error}",
             "See that it can be read, and that the disk has room.",
         ) from None
@@ -88,12 +82,12 @@ def _on_disk(plan: BuildPlan, context: BuildContext) -> Path:
     if is_file(named) and sha256 in {None, file_hash(named)}:
         return named
     if is_file(named) and named.is_absolute():
-        raise SourceError(
+        raise UserError(
             f"{named} is not the file that was released under this name: it has another hash",
             "Rename it to have it built as yours, or leave --source out to have it fetched.",
         )
     if sha256 is None:
-        raise SourceError(f"{named} is not there any more", "Give the file again: --source FILE")
+        raise UserError(f"{named} is not there any more", "Give the file again: --source FILE")
     sdist = FileSource(name=plan.distribution, location=plan.source.location, sha256=sha256)
     return context.obtain(sdist, plan.layout.root)
 
@@ -118,17 +112,17 @@ def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[SourceEdit
     What a link leads to is copied in its place.
 
     Raises:
-        SourceError: there is no such folder, it cannot be copied there, or a file or text that has
+        UserError: there is no such folder, it cannot be copied there, or a file or text that has
             to be changed is missing.
         OSError: something cannot be read or written.
     """
     if not is_folder(source):
-        raise SourceError(
+        raise UserError(
             f"there is no folder {source}", "Name the folder with the source: --source DIR"
         )
     source = source.absolute()
     if to.absolute().is_relative_to(source):
-        raise SourceError(
+        raise UserError(
             f"the build would be copied into its own source, {source}",
             "Name a folder elsewhere: --root DIR",
         )
@@ -146,7 +140,7 @@ def copy(source: Path, to: Path, skip: Sequence[str], edits: Sequence[SourceEdit
             with path.open("rb") as content:
                 write(content, place, executable=executable)
     if missing:
-        raise SourceError(
+        raise UserError(
             f"the source has no {missing.pop()}, which the recipe has to change", _OTHER_VERSION
         )
 
@@ -163,7 +157,7 @@ def _files(root: Path, skip: Sequence[str]) -> Iterator[Path]:
     """Files below the root, those behind links included.
 
     Raises:
-        SourceError: a link to a folder leads out of it, to whatever may be there.
+        UserError: a link to a folder leads out of it, to whatever may be there.
         OSError: something cannot be read.
     """
     top = Path(os.path.realpath(root))
@@ -174,7 +168,7 @@ def _files(root: Path, skip: Sequence[str]) -> Iterator[Path]:
         if real in above:  # a link that leads back
             continue
         if not Path(real).is_relative_to(top):
-            raise SourceError(
+            raise UserError(
                 f"{folder} leads out of the source, to {real}",
                 "Put the folder itself there, or take the link away.",
             )
@@ -195,7 +189,7 @@ def edited_content(path: Path, name: str, edits: Sequence[SourceEdit]) -> bytes:
         if b"\r\n" in content:
             find, put = find.replace(b"\n", b"\r\n"), put.replace(b"\n", b"\r\n")
         if find not in content and change.required:
-            raise SourceError(
+            raise UserError(
                 f"{name} does not hold {change.find!r}, which the recipe has to change",
                 _OTHER_VERSION,
             )
@@ -302,8 +296,12 @@ def assemble(parts: Sequence[FileSource], to: Path, context: BuildContext) -> No
 # --- commits of repositories
 
 _GIT_TIMEOUT = 3600.0  # seconds of one call
-# ssh keeps the user, who is no secret: "ssh://git@host/path", "git@host:path"
-_SSH_USER = re.compile(r"(?:ssh://)?[\w.-]+@(?=[\w.-]+[:/])")
+# Without a login: the plan keeps an address. ssh has the user in it, who is no secret. Of git's
+# other transports "ext::" runs a command, and "fd::" waits.
+ADDRESS = re.compile(
+    r"(?i:https?|git)://[^@/?#\s]+/[^?#\s]*|file:///.*"
+    r"|ssh://(?:[\w.-]+@)?[\w.:-]+/[^?#\s]*|[\w.-]+@[\w.-]+:(?!:)[^:@?#\s]+"
+)
 # of the repository that a hook or an alias works in: with them git would change that one
 GIT_VARIABLES = (
     "GIT_DIR",
@@ -330,7 +328,7 @@ def _check_out(source: BuildSource, to: Path, host: Host) -> str:
     """
     program = next(iter(host.executables("git")), None)
     if program is None:
-        raise SourceError(*NO_GIT)
+        raise UserError(*NO_GIT)
     env = merged(host.env.data, {**dict.fromkeys(GIT_VARIABLES), "GIT_TERMINAL_PROMPT": "0"})
     to.mkdir(parents=True)
 
@@ -338,7 +336,7 @@ def _check_out(source: BuildSource, to: Path, host: Host) -> str:
         done = run(program, words, timeout=_GIT_TIMEOUT, env=env, cwd=to)
         if done.code != 0:
             said = hide_secrets(done.err.decode("utf-8", "replace").strip())[-500:]
-            raise SourceError(
+            raise UserError(
                 f"git {words[0]} failed ({done.ending()}): {said}",
                 "Check the address and the ref, or give --source DIR",
             )
@@ -358,25 +356,3 @@ def _check_out(source: BuildSource, to: Path, host: Host) -> str:
     commit = git("rev-parse", "HEAD")
     discard(to / ".git")
     return commit
-
-
-def refuse_secrets(address: str) -> None:
-    """Refuse the address of a repository that holds a login or a token.
-
-    Raises:
-        UserError: it does, or it is no address.
-    """
-    user = _SSH_USER.match(address)
-    plain = address[user.end() :] if user else address
-    try:
-        parts = urlsplit(plain)
-        nowhere = parts.scheme.lower() in {"http", "https"} and not parts.hostname
-    except ValueError:
-        nowhere = True
-    odd = "://" not in plain and "@" in plain.partition("/")[0]
-    if nowhere or odd or without_secrets(plain) != plain:
-        raise UserError(
-            f"{without_secrets(address).rpartition('@')[2]} is no address, or holds a login or a "
-            "token, which plan and script would keep",
-            "Leave it out: git asks its credential helper, and ssh its keys.",
-        )

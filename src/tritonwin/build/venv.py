@@ -42,10 +42,6 @@ print(json.dumps({"paths": paths, "scripts": sysconfig.get_path("scripts"), "fou
 """
 
 
-class BuildEnvironmentError(UserError):
-    """The build environment cannot be made."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Linked:
     """A virtual environment from which the target's packages can be imported.
@@ -70,7 +66,7 @@ def make(target: str, folder: Path, runtime: str | None = None) -> Linked:
         runtime: the folder of an embedded Python, which has no venv: it is copied.
 
     Raises:
-        BuildEnvironmentError: the target is no Python that can make one.
+        UserError: the target is no Python that can make one.
     """
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     complete = folder / _COMPLETE
@@ -101,14 +97,13 @@ def _create(target: str, folder: Path) -> None:
     try:
         done = run(target, arguments, timeout=_TIMEOUT, cwd=folder.parent)
     except OSError as error:
-        raise BuildEnvironmentError(f"{target} cannot be started: {error}") from None
+        raise UserError(f"{target} cannot be started: {error}") from None
     if done.code != 0:
         said = done.err.decode("utf-8", "replace").strip().splitlines()
-        msg = f"{target} cannot make an environment to build in: {said[-1] if said else ''}"
-        help_text = "Use a full Python of the same version, with the same torch: --python EXE"
-        if any("ensurepip" in line or "apt" in line for line in said):
-            help_text = "Install the venv package of this Python: apt install python3-venv"
-        raise BuildEnvironmentError(msg, help_text)
+        raise UserError(
+            f"{target} cannot make an environment to build in: {said[-1] if said else ''}",
+            "Use a full Python of the same version, with the same torch: --python EXE",
+        )
 
 
 def _copy(runtime: Path, to: Path) -> None:
@@ -126,7 +121,7 @@ def _copy(runtime: Path, to: Path) -> None:
             elif path.is_dir() and path.name.lower() in _RUNTIME_FOLDERS:
                 shutil.copytree(path, to / path.name, copy_function=shutil.copyfile)
     except (OSError, shutil.Error) as error:
-        raise BuildEnvironmentError(
+        raise UserError(
             f"the Python in {runtime} cannot be copied to build in: {error}",
             "See that it can be read, and that the disk has room.",
         ) from None
@@ -142,7 +137,7 @@ def _ask(python: str) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(done.out.splitlines()[-1])
     except (ValueError, IndexError):
         said = done.err.decode("utf-8", "replace").strip()[-300:]
-        raise BuildEnvironmentError(
+        raise UserError(
             f"{python} does not say where its packages are ({done.ending()}): {said}",
             f'Run it by hand: "{python}" -c pass',
         ) from None
