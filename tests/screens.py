@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from contextlib import nullcontext
 
 import pytest
 from rich.console import Console
@@ -30,7 +29,7 @@ def screen(monkeypatch: pytest.MonkeyPatch, show: Show, width: int) -> str:
     )
     for module in (terminal, proof):
         monkeypatch.setattr(module, "console", lambda *_, **__: console)
-    monkeypatch.setattr("rich.live.Live", lambda **_: nullcontext())
+    monkeypatch.setattr(terminal.Meter, "update", lambda *_: None)
     show()
     return out.getvalue()
 

@@ -33,7 +33,9 @@ def test_a_log_is_explained(call: Call, log: Path) -> None:
         "    - error C2872: 'std': ambiguous symbol (compiled_autograd.h) (in line 3)" in done.out
     )
     assert "help: " in done.out
-    assert "Found in the log: Python F:\\Comfy UI\\python_embeded\\python.exe" in done.out
+    assert (
+        "Found in the log: Python (embedded) F:\\Comfy UI\\python_embeded\\python.exe" in done.out
+    )
     for args in ((), ("-",)):
         typed = call("explain", *args, stdin=LOG.encode())
         assert (typed.status, "[msvc-std-ambiguous]" in typed.out) == (1, True)

@@ -78,13 +78,13 @@ def test_upstream_triton_gives_way_to_the_fork(shop: Shop) -> None:
 def test_events(shop: Shop) -> None:
     done = shop.install("helper", "--yes", "--json-lines")
     events = [json.loads(line) for line in done.out.splitlines()]
-    assert (done.status, {event["schema"] for event in events}) == (0, {"tritonwin.event/2"})
+    assert (done.status, {event["schema"] for event in events}) == (0, {"tritonwin.event/3"})
     for event in events:
         from_json(EventLine, event)
-    assert (events[-2]["event"], events[-2]["text"]) == ("step", "importing helper")
+    assert events[-2]["event"] == {"event": "step", "text": "importing helper"}
     moments = [event["seconds"] for event in events]
     assert moments == sorted(moments)
-    assert events[-1]["outcome"]["status"] == "installed"
+    assert events[-1]["event"]["outcome"]["status"] == "installed"
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -130,7 +130,7 @@ def test_nothing_fits(shop: Shop) -> None:
     done = shop.install("sageattention>=2", "helper", "--yes", "--all")
     assert done.status == 1
     assert "sageattention>=2: no wheel fits" in done.out
-    assert f"not {SAGE}: not what was asked for (>=2)" in done.out
+    assert f"not what was asked for (>=2): {SAGE}" in done.words
 
 
 def test_a_package_that_cannot_be_imported_is_said_to_be_one(shop: Shop) -> None:

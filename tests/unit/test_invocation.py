@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import sys
@@ -82,15 +81,6 @@ def test_what_is_printed_can_be_typed(capsys: pytest.CaptureFixture[str]) -> Non
     assert run(["undo", "--json", "x", "--only"]) == 2
     assert run(["fix", "--only", "nothing"]) == 2
     assert f"List them: {PYZ} doctor --list-checks" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("from_the_single_file")
-def test_a_stream_stays_a_stream() -> None:
-    plain = io.StringIO()
-    stream = invocation.speaking(plain)
-    assert not stream.isatty()
-    stream.write("tritonwin fix")
-    assert plain.getvalue() == f"{PYZ} fix"
 
 
 @pytest.mark.usefixtures("from_the_single_file")

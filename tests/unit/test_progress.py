@@ -41,9 +41,10 @@ def test_how_far_a_wheel_is(server: ListServer, tmp_path: Path) -> None:
     assert "direct_url" not in (info / "RECORD").read_text()
 
 
-def test_progress_on_a_terminal_goes_again() -> None:
+def test_progress_on_a_terminal_goes_again(monkeypatch: pytest.MonkeyPatch) -> None:
     out = Console(file=io.StringIO(), force_terminal=True, width=80)
-    meter = Meter(out)
+    monkeypatch.setattr(terminal, "console", lambda: out)
+    meter = Meter()
     meter.update(megabytes(1_000_000, None))
     meter.update(megabytes(4_000_000, 4_000_000))
     meter.show()

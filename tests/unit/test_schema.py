@@ -37,7 +37,7 @@ def example(hint: Any, *, whole: bool) -> Any:
     if get_origin(hint) in (dict, Mapping):
         return {"key": example(inner[1], whole=True)} if whole else {}
     if inner:
-        return example(inner[0], whole=whole) if whole else None
+        return example(inner[0], whole=whole) if whole or type(None) not in inner else None
     return hint("1")
 
 

@@ -80,8 +80,8 @@ def of_ladder(broken: str | None) -> Show:
             problems = ("ptxas-not-found",)
             plain = replace(plain, state="failed", traceback=lines, problems=problems)
         results.append(plain)
-    facts, rungs = healthy.changed(), len(results)
-    return lambda _: proof.print_climb(facts, results, (), rungs=rungs)
+    rungs = records.load().rung[: len(results)]
+    return lambda _: proof.print_climb(healthy.changed(), iter(results), rungs, ladder=len(results))
 
 
 BOTH = healthy.changed(

@@ -106,7 +106,7 @@ def test_a_drive_that_does_not_answer_is_given_up_and_named(
     assert [e for e in facts.errors if e.collector != "disk"] == []
     assert facts.target is not None
     shown = of_diagnosis(facts, Diagnosis(problems=(), checks=()))
-    assert "does not answer" in str(shown.after)
+    assert "does not answer" in str(shown.body)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal to send")

@@ -50,6 +50,6 @@ def command(
         parts = list(results)
         documents.print_document(proof.bench_report(facts, parts, Redactor.this_machine()))
     else:
-        parts = proof.print_parts(facts, results)
+        parts = proof.print_parts(facts, results, chosen)
     states = {part.state for part in parts}
     return Exit.DONE if "passed" in states and not states & BROKEN else Exit.PROBLEMS

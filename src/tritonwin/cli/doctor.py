@@ -68,10 +68,8 @@ def command(
     from tritonwin.output import documents, terminal, view
     from tritonwin.output.blocks import named
     from tritonwin.output.html import report as page
-    from tritonwin.output.invocation import spoken
     from tritonwin.problems.checks import CHECKS
     from tritonwin.problems.doctor import diagnose
-    from tritonwin.system.codec import map_text
     from tritonwin.system.files import refuse_foreign, write_text
 
     refuse_together("snapshot", "python", "app", "deep")
@@ -100,7 +98,7 @@ def command(
     status = endings.settle(Exit.DONE if diagnosis.healthy else Exit.PROBLEMS)
     shown = view.of_diagnosis(facts, diagnosis, here=snapshot is None, whole=not only)
     if html:
-        write_text(html, page(map_text(shown, spoken) if shown.here else shown))
+        write_text(html, page(shown))
         terminal.print_note(f"written: {html}")
     if markdown or log:
         _print_issue(facts, checks, log)

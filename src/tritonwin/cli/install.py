@@ -87,7 +87,7 @@ def command(
         yes=yes,
         as_json=as_json,
         json_lines=json_lines,
-        every_reason=every_reason,
+        everything=every_reason,
     )
     if done.status == "unread":
         return Exit.USAGE

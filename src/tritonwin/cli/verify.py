@@ -133,7 +133,7 @@ def command(
     shown = (
         Proof(results=tuple(results))
         if as_json
-        else proof.print_climb(facts, results, rungs, rungs=whole, everything=everything)
+        else proof.print_climb(facts, results, rungs, ladder=whole, everything=everything)
     )
     status = endings.settle(_STATUS[shown.verdict])
     made = proof.verify_report(facts, shown, setting.arch, chip=setting.chip, ladder=whole)

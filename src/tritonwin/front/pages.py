@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -21,12 +21,10 @@ from tritonwin.front.desk import BusyError, Desk, Kind, Task
 from tritonwin.front.server import Response
 from tritonwin.journal.records import Header
 from tritonwin.output import html
-from tritonwin.output.blocks import Block, Tone
-from tritonwin.output.invocation import spoken
+from tritonwin.output.blocks import Tone
 from tritonwin.output.outcomes import STATES, of_damaged
-from tritonwin.output.view import View, of_explanation
+from tritonwin.output.view import of_explanation
 from tritonwin.problems.explain import explain_stream, with_dlls
-from tritonwin.system.codec import map_text
 from tritonwin.system.host import Host
 
 _LINKS = {
@@ -116,7 +114,7 @@ class Pages:
         view, last = self.desk.view, self.desk.last
         if view is None and last and last.kind == "examine" and last.state == "failed":
             again = self._button("examine", "Examine again")
-            said = _shown(last.said)
+            said = html.rendered(last.said)
             return self._page("This Python cannot be examined.", "bad", said, again)
         if view is None:
             with contextlib.suppress(BusyError):
@@ -130,12 +128,17 @@ class Pages:
         )
         bar = f'<div class="bar">{"".join(actions)}</div>'
         return self._page(
-            view.headline, view.tone, self._current(), self._cut_off(), bar, *_body(view)
+            view.headline,
+            view.tone,
+            self._current(),
+            self._cut_off(),
+            bar,
+            html.rendered(view.body),
         )
 
     def _task(self, task: Task) -> Response:
         state, tone = _STATES[task.state]
-        said = "".join(f"<div>{_shown([block])}</div>" for block in task.said)
+        said = "".join(f"<div>{html.rendered([block])}</div>" for block in task.said)
         ask = after = ""
         if task.question:
             ask = self._form(
@@ -171,7 +174,7 @@ class Pages:
         if os.name == "nt":
             explanation = with_dlls(explanation, Host.this_machine())
         view = of_explanation(explanation, "the text")
-        return self._page(view.headline, view.tone, *_body(view), form)
+        return self._page(view.headline, view.tone, html.rendered(view.body), form)
 
     def _install(self) -> Response:
         form = self._form(
@@ -185,7 +188,7 @@ class Pages:
     def _changes(self) -> Response:
         headers = self.desk.store.journals()[::-1]
         changes = "".join(map(self._change, headers))
-        damaged = _shown(of_damaged(self.desk.store.unreadable()))
+        damaged = html.rendered(of_damaged(self.desk.store.unreadable()))
         none = "" if changes or damaged else "<p>tritonwin changed nothing so far.</p>"
         return self._page("Past changes", "plain", self._current(), damaged, changes, none)
 
@@ -275,14 +278,6 @@ class Pages:
 </html>
 """
         return Response(status=status, body=text.encode("utf-8", "replace"))
-
-
-def _body(view: View) -> tuple[str, ...]:
-    return html.view_body(map_text(view, spoken))
-
-
-def _shown(blocks: Iterable[Block]) -> str:
-    return html.rendered(map_text(block, spoken) for block in blocks)
 
 
 def _file(name: str, kind: str, before: str = "") -> Response:

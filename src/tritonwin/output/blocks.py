@@ -51,10 +51,9 @@ class Prose:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells. Without headings each is one line, its last cell shortened to fit."""
+    """Rows of cells, one line each; a terminal shortens the last cell to fit."""
 
     rows: tuple[tuple[Span, ...], ...]
-    head: tuple[str, ...] = ()
     indent: int = 0
 
 
@@ -115,6 +114,6 @@ def named(name: str, title: str) -> TextLine:
     return line(name, "strong", Span(f"  {title}"))
 
 
-def pairs(rows: Iterable[tuple[str, str]]) -> Table:
+def pairs(rows: Iterable[tuple[str, str]], indent: int = 0) -> Table:
     """Names with their values."""
-    return Table(tuple((Span(name, "faint"), Span(value)) for name, value in rows))
+    return Table(tuple((Span(name, "faint"), Span(value)) for name, value in rows), indent)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import PurePath
 from typing import Literal
 
 from tritonwin.build.records import GIB, BuildOutcome, BuildPlan, Event, Progress
-from tritonwin.output.blocks import Block, Fold, Prose, Span, TextLine, Tone, line, pairs
+from tritonwin.output.blocks import Block, Fold, Prose, TextLine, line, pairs
 from tritonwin.output.documents import Document
-from tritonwin.output.proof import of_rung
+from tritonwin.output.proof import of_rung, state_line
 from tritonwin.output.terminal import Meter
-from tritonwin.output.view import section
+from tritonwin.output.view import found
 
 BuildStatus = Literal[
     "planned",
@@ -39,9 +38,6 @@ def report(plan: BuildPlan, outcome: BuildOutcome | None, *, possible: bool) -> 
     if outcome:
         status = "failed" if not outcome.wheel else "built" if outcome.proven else "unproven"
     return BuildReport(status=status, plan=plan, outcome=outcome)
-
-
-_STATES: dict[str, tuple[str, Tone]] = {"passed": ("ok", "good"), "failed": ("FAILED", "bad")}
 
 
 def follow(meter: Meter, event: Event) -> None:
@@ -81,17 +77,14 @@ def of_outcome(outcome: BuildOutcome) -> Iterator[Block]:
         return
     if outcome.proof:
         for step in outcome.proof.steps:
-            word, tone = _STATES.get(step.state, ("n/a", "absent"))
-            detail = Span(f"  ({step.detail})", "faint")
-            yield line(f"{word:7}  ", tone, Span(step.name), detail, indent=2)
+            yield state_line(step.state, step.name, step.detail)
         for result in outcome.proof.rungs:
             yield from of_rung(result)
     wheel, runs = PurePath(outcome.wheel), outcome.runs
     seconds = sum(run.seconds for run in runs)
     peak = max((run.peak_memory for run in runs), default=0)
-    jobs = ", then ".join(str(number) for number, _ in groupby(run.jobs for run in runs))
     times = f" in {len(runs)} runs" if len(runs) > 1 else ""
-    yield line(f"built in {duration(seconds)}{times} with {jobs} jobs, {_gib(peak)} at the peak")
+    yield line(f"built in {duration(seconds)}{times}, {_gib(peak)} at the peak")
     yield line(f"log: {outcome.log}")
     yield line(f"made from: {outcome.info}")
     yield line(f"wheel: {wheel}")
@@ -107,7 +100,7 @@ def _gib(count: float) -> str:
 
 def _failure(outcome: BuildOutcome) -> Iterator[Block]:
     yield line("The build failed.", "bad")
-    yield from map(section, outcome.problems)
+    yield from found(outcome.problems)
     if not outcome.problems:
         yield line("Its log shows no problem that tritonwin knows. Look at these lines first:")
         yield from (line(f"{item.where}: {item.text}", indent=4) for item in outcome.suspicious)

@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeVar
 
 from tritonwin.facts.records import Facts, Interpreter
-from tritonwin.output.blocks import Block, CodeBlock, Prose, Span, Table, line
-from tritonwin.output.documents import TargetDocument, outcome_report, print_document
+from tritonwin.output.blocks import Block, CodeBlock, Fold, Prose, line, pairs
+from tritonwin.output.documents import TargetDocument, outcome_report
 from tritonwin.output.proof import of_proof
-from tritonwin.output.terminal import Meter, agreed, show
-from tritonwin.output.text import megabytes, size
-from tritonwin.output.view import counted, section
-from tritonwin.remedies.plan import Change, Plan
+from tritonwin.output.terminal import Meter, agreed, answer
+from tritonwin.output.text import few, megabytes, size
+from tritonwin.output.view import counted, found
+from tritonwin.remedies.plan import Plan
 from tritonwin.remedies.records import (
     ChoiceEvent,
     Event,
@@ -31,7 +31,6 @@ from tritonwin.remedies.records import (
 from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.system.codec import to_json
 from tritonwin.system.shells import word
-from tritonwin.verify.records import RungResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,24 +47,21 @@ class InstallReport(Installation, TargetDocument):
     schema: Literal["tritonwin.install/2"] = "tritonwin.install/2"
 
 
-EventKind: TypeAlias = Literal["step", "progress", "choices", "plan", "proof", "outcome"]
+@dataclass(frozen=True, kw_only=True)
+class OutcomeEvent:
+    """The last event: what --json prints."""
+
+    event: Literal["outcome"] = "outcome"
+    outcome: FixReport | InstallReport
 
 
 @dataclass(frozen=True, kw_only=True)
 class EventLine:
-    """One line of `--json-lines`; which fields it has depends on `event`."""
+    """One line of `--json-lines`."""
 
-    schema: Literal["tritonwin.event/2"] = "tritonwin.event/2"
-    event: EventKind
+    schema: Literal["tritonwin.event/3"] = "tritonwin.event/3"
     seconds: float  # since the command began
-    text: str | None = None
-    done: int | None = None  # bytes of a download, or steps of a build
-    total: int | None = None
-    choices: tuple[WheelChoice, ...] = ()
-    notes: tuple[str, ...] = ()
-    plan: Plan | None = None
-    rungs: tuple[RungResult, ...] = ()
-    outcome: FixReport | InstallReport | None = None
+    event: Event | OutcomeEvent
 
 
 _FEW = 4  # reasons and names that are shown unless everything is asked for
@@ -75,32 +71,24 @@ def of_plan(plan: Plan) -> Iterator[Block]:
     """The changes, numbered in their order, then what stays to be done by hand."""
     if plan.changes:
         yield line(f"Changes to {plan.target}:", "strong")
-    for number, change in enumerate(plan.changes, 1):
-        yield Prose(change.what, label=f"{number}. ", tone="strong", indent=2)
+    for at, change in enumerate(plan.changes, 1):
+        yield Prose(change.what, label=f"{at}. ", tone="strong", indent=2)
         yield Prose(change.why, label="why: ", tone="faint", indent=5)
-        yield Table(tuple(_details(change)), indent=3)
+        sources = (("from", f"{s.location}{_much(s.size)}") for s in change.sources)
+        needed = {"administrator rights": change.admin, "the network": change.network}
+        stays = [f"{path} (of no package)" for path in change.stays]
+        rows = (
+            *sources,
+            *(("needs", name) for name, needs_it in needed.items() if needs_it),
+            *(("stays", text) for text in few(stays, _FEW, "more, see --json")),
+        )
+        yield pairs(rows, indent=3)
         if change.note:
             yield Prose(change.note, label="note: ", indent=5)
     for each in plan.unsolved:
         yield Prose(f"{each.problem}: {each.reason}", label="not solved: ", indent=0)
         if each.help:
             yield Prose(each.help, label="help: ", indent=6)
-
-
-def _details(change: Change) -> Iterator[tuple[Span, ...]]:
-    """Its sources, its needs, and its effect on files of others."""
-    needed = {"administrator rights": change.admin, "the network": change.network}
-    needs = ", ".join(name for name, needs_it in needed.items() if needs_it)
-    others = [("stays", f"{path} (of no package)") for path in change.stays]
-    rows = [
-        *(("from", f"{s.location}{_much(s.size)}") for s in change.sources),
-        *([("needs", needs)] if needs else []),
-        *others[:_FEW],
-    ]
-    if len(others) > _FEW:
-        rows.append(("", f"and {len(others) - _FEW} more, see --json"))
-    for name, text in rows:
-        yield Span(f"{name}:" if name else "", "faint"), Span(text, "faint")
 
 
 def _much(count: int | None) -> str:
@@ -118,10 +106,10 @@ _INSTALL_VERDICTS = {
 }
 
 
-def of_choices(event: ChoiceEvent, *, every: bool) -> Iterator[Block]:
-    """Each choice: what, why, from where; `every`: with the reasons against all other wheels."""
+def of_choices(event: ChoiceEvent) -> Iterator[Block]:
+    """Each choice: what, why, from where; folded, the reasons against all other wheels."""
     for choice in event.choices:
-        yield from _choice(choice, every=every)
+        yield from _choice(choice)
     yield from (Prose(note, label="note: ", indent=0) for note in event.notes)
 
 
@@ -135,7 +123,7 @@ def of_installation(done: Installation) -> Iterator[Block]:
         yield line(f"To undo it: tritonwin undo {done.journal}")
 
 
-def _choice(choice: WheelChoice, *, every: bool) -> Iterator[Block]:
+def _choice(choice: WheelChoice) -> Iterator[Block]:
     if choice.file is None:
         yield line(f"{choice.request}: no wheel fits", "bad")
     else:
@@ -148,14 +136,15 @@ def _choice(choice: WheelChoice, *, every: bool) -> Iterator[Block]:
             yield Prose(choice.trust, label="this place: ", tone="faint")
     yield from (Prose(note, label="note: ") for note in choice.notes)
     groups = choice.grouped()
-    shown = groups if every else () if choice.file else groups[:_FEW]
-    for reason, files in shown:
-        most = len(files) if every else 1
-        names = ", ".join(files[:most]) + f" and {len(files) - most} more" * (len(files) > most)
-        yield Prose(f"not {names}: {reason}", tone="faint")
-    if rest := sum(len(files) for _, files in groups[len(shown) :]):
-        others = "others" if choice.file else "more"
-        yield line(f"{rest} {others} do not fit: --all shows why", "faint", indent=4)
+    rejected = [
+        Prose(f"{reason}: {', '.join(files)}", most=2, tone="faint") for reason, files in groups
+    ]
+    shown = 0 if choice.file else _FEW
+    yield from rejected[:shown]
+    if rest := sum(len(files) for _, files in groups[shown:]):
+        title = f"{rest} others do not fit"
+        short = line(f"{title}: --all shows why", "faint", indent=4)
+        yield Fold(title, tuple(rejected[shown:]), short=(short,))
 
 
 _FIX_VERDICTS = {
@@ -171,9 +160,9 @@ _RUNNING = "A program that was running all the while keeps what it has loaded: s
 
 def of_fix(facts: Facts, outcome: FixResult) -> Iterator[Block]:
     """Remaining problems, the verdict, and the command that undoes it."""
-    if outcome.status not in {"planned", "declined"} and outcome.problems:
-        yield from (sections := [*map(section, outcome.problems)])
-        yield line(counted(outcome.problems, sections))
+    if outcome.status not in {"planned", "declined"}:
+        yield from found(outcome.problems)
+        yield from (line(text) for text in counted(outcome.problems))
     for check in outcome.crashed:
         yield line(f"check {check.id} failed, its problem may be there: {check.detail}", "crashed")
     yield line(_FIX_VERDICTS[outcome.status], "strong")
@@ -192,56 +181,45 @@ def of_fix(facts: Facts, outcome: FixResult) -> Iterator[Block]:
         yield CodeBlock(f"tritonwin guard on --python {python or 'PYTHON'}")
 
 
-def of_event(event: Event, *, every: bool = False) -> Iterator[Block]:
+def of_event(event: Event) -> Iterator[Block]:
     """An event as it is shown below those before it; downloads are shown in other ways."""
     match event:
         case StepEvent(text=text):
             yield line(text, indent=2)
         case ChoiceEvent():
-            yield from of_choices(event, every=every)
+            yield from of_choices(event)
         case PlanEvent(plan=plan):
             yield from of_plan(plan)
         case ProofEvent(rungs=rungs):
             yield from of_proof(rungs)
 
 
-def follow(meter: Meter, event: Event, *, every: bool = False) -> None:
-    """Show an event to a person; `every`: with each wheel that was not chosen, and why."""
+def follow(meter: Meter, event: Event) -> None:
+    """Show an event to a person."""
     if isinstance(event, ProgressEvent):
         meter.update(megabytes(event.done, event.total))
     else:
-        meter.show(*of_event(event, every=every))
+        meter.show(*of_event(event))
 
 
 _EVERY = 1.0  # seconds between two events of progress
 
 
-class EventWriter:
+def event_writer() -> Callable[[Event | OutcomeEvent], None]:
     """Writes each event as one line of JSON."""
+    began = told = time.monotonic()
 
-    def __init__(self) -> None:
-        self._began = self._told = time.monotonic()
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, ProgressEvent):
-            if time.monotonic() - self._told < _EVERY:
-                return
-            self._told = time.monotonic()
-        self._write(EventLine(seconds=self._seconds(), **vars(event)))
-
-    def finish(self, document: FixReport | InstallReport) -> None:
-        """The last line: what --json prints."""
-        self._write(EventLine(event="outcome", seconds=self._seconds(), outcome=document))
-
-    def _seconds(self) -> float:
-        return round(time.monotonic() - self._began, 2)
-
-    @staticmethod
-    def _write(line: EventLine) -> None:
-        told = {name: to_json(value) for name, value in vars(line).items()}
-        said = {name: value for name, value in told.items() if value not in (None, [])}
-        sys.stdout.write(json.dumps(said) + "\n")
+    def write(event: Event | OutcomeEvent) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if isinstance(event, ProgressEvent) and now - told < _EVERY:
+            return
+        told = now
+        made = EventLine(seconds=round(now - began, 2), event=event)
+        sys.stdout.write(json.dumps(to_json(made)) + "\n")
         sys.stdout.flush()
+
+    return write
 
 
 Done = TypeVar("Done", FixResult, Installation)
@@ -256,7 +234,7 @@ def carried_out(
     yes: bool,
     as_json: bool,
     json_lines: bool,
-    every_reason: bool = False,
+    everything: bool = False,
 ) -> Done:
     """Do the work, and show its events and its outcome in the form that was asked for.
 
@@ -265,16 +243,13 @@ def carried_out(
         blocks: the outcome for people.
         kind: its document.
     """
-    writer = EventWriter()
-    with Meter() as meter:
-        shown = partial(follow, meter, every=every_reason)
-        on_event = writer if json_lines else (lambda _: None) if as_json else shown
+    with Meter(everything=everything) as meter:
+        write, ignore = event_writer(), lambda _: None
+        on_event = write if json_lines else ignore if as_json else partial(follow, meter)
         done = work(agree=(lambda _: True) if yes else agreed, on_event=on_event)
     report = outcome_report(kind, target, done)
     if json_lines:
-        writer.finish(report)
-    if as_json:
-        print_document(report)
-    elif not json_lines:
-        show(*blocks(done))
+        write(OutcomeEvent(outcome=report))
+    else:
+        answer(report, blocks(done), as_json=as_json)
     return done

@@ -26,9 +26,10 @@ from tritonwin.output.blocks import (
     TextLine,
     pairs,
 )
-from tritonwin.output.invocation import typed
+from tritonwin.output.invocation import spoken, typed
 from tritonwin.output.text import printable
 from tritonwin.output.view import View
+from tritonwin.system.codec import map_text
 
 
 def own_file(name: str) -> str:
@@ -37,13 +38,14 @@ def own_file(name: str) -> str:
 
 
 def report(view: View) -> str:
-    """A page of its own: the answer, what to do first; notes, checks and the machine folded.
+    """A page of its own: the answer, what to do; notes, checks and the machine folded.
 
     Everything that comes from the machine is escaped.
     """
     script = own_file("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    machine = Fold("This machine", (pairs(view.machine),))
     made = view.when or datetime.now(timezone.utc).isoformat(timespec="seconds")
     return f"""<!doctype html>
 <html lang="en">
@@ -58,7 +60,7 @@ def report(view: View) -> str:
 <body>
 <main>
 <h1 class="{view.tone}">{shown(view.headline)}</h1>
-{"".join(view_body(view))}
+{rendered((*view.body, machine), own=view.here)}
 </main>
 <footer class="faint">tritonwin {__version__}, {shown(made)}</footer>
 <script>{script}</script>
@@ -67,22 +69,10 @@ def report(view: View) -> str:
 """
 
 
-def view_body(view: View) -> tuple[str, ...]:
-    """The part below the headline."""
-    machine = Fold("This machine", (pairs(view.machine),)) if view.machine else None
-    folds = (each for each in (view.notes, view.checks, machine) if each)
-    layers = (view.layers,) if view.layers else ()
-    first = "".join(_section(each, view.here, "Do this first") for each in view.sections[:1])
-    return (
-        rendered((*view.before, *layers)),
-        first,
-        rendered((*view.sections[1:], *view.after, *folds), own=view.here),
-    )
-
-
 def rendered(blocks: Iterable[Block], *, own: bool = True) -> str:
     """Blocks as HTML, their foreign text escaped; `own`: commands are for this machine."""
-    return "\n".join(filter(None, (_block(block, own) for block in blocks)))
+    known = (map_text(block, spoken) if own else block for block in blocks)
+    return "\n".join(filter(None, (_block(block, own) for block in known)))
 
 
 def _block(block: Block, own: bool) -> str:
@@ -95,15 +85,16 @@ def _block(block: Block, own: bool) -> str:
         case Prose():
             return f"<p><strong>{shown(block.label.capitalize())}</strong>{shown(block.text)}</p>"
         case Table():
-            head = "".join(f"<th>{shown(text)}</th>" for text in block.head)
             rows = ("".join(f"<td>{_span(cell)}</td>" for cell in row) for row in block.rows)
-            return f"<table>{head}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+            return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
         case CodeBlock():
             kind = ' class="command"' if block.command else ""
             text = typed(block.text) if block.command and own else block.text
             return f"<pre{kind}>{shown(text)}</pre>"
         case Link(address=address):
             return f'<p><a href="{shown(address)}">{shown(address)}</a></p>'
+        case Fold(blocks=()):
+            return ""
         case Fold():
             title = shown(block.title)
             return (
@@ -113,16 +104,17 @@ def _block(block: Block, own: bool) -> str:
             return _section(block, own)
 
 
-def _section(block: Section, own: bool, todo: str = "Do this") -> str:
+def _section(block: Section, own: bool) -> str:
     """A problem or a rung, with what to do above the reasons."""
-    parts = [rendered(block.body), rendered(block.remedy, own=own)]
+    parts = rendered(block.body)
     if block.remedy:
-        parts = [f"<h3>{todo}</h3>", parts[1], "<h3>Why</h3>", parts[0]]
+        todo = rendered(block.remedy, own=own)
+        parts = f"<h3>Do this</h3>{todo}<h3>Why</h3>{parts}"
     return (
         f'<section id="{shown(block.name)}" class="{block.tone}">'
         f"<h2>{shown(block.title)}</h2>"
         f'<p><strong class="{block.tone}">{shown(block.label)}</strong> '
-        f'<code class="faint">{shown(block.name)}</code></p>{"".join(parts)}</section>'
+        f'<code class="faint">{shown(block.name)}</code></p>{parts}</section>'
     )
 
 

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, cast
 
 from tritonwin import COMMANDS
 from tritonwin.system.host import Environment
@@ -22,7 +21,7 @@ NAME = "tritonwin"
 _OF_UVX = ("\\archive-v", "\\environments-v")  # below its cache
 # where a command stands, and not a sentence about one: alone in its line, or after a colon
 _COMMAND = re.compile(
-    rf"(^|: )((?:\x1b\[[\d;]*m|[ \t])*){NAME} (?=(?:{'|'.join(COMMANDS)}|--help)(?![\w-]))",
+    rf"(^|: )([ \t]*){NAME} (?=(?:{'|'.join(COMMANDS)}|--help)(?![\w-]))",
     re.MULTILINE,
 )
 _WORD = re.compile(r'"([^"]*)"|([^\s"]+)')  # of a command line
@@ -109,24 +108,6 @@ def _relative(path: str, here: str) -> str | None:
     if below != start and (slash == "/" or below.casefold() != start.casefold()):
         return None
     return word(f".{slash}{path[len(start) :]}")
-
-
-class Spoken:
-    """A stream that is written to in this way."""
-
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        return self._stream.write(spoken(text))
-
-
-def speaking(stream: IO[str]) -> IO[str]:
-    """The stream, wrapped where something else than `tritonwin` is to be typed."""
-    return stream if _of_this_process() == NAME else cast(IO[str], Spoken(stream))
 
 
 @cache

@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from tritonwin.facts.records import Facts, Gpu
+from tritonwin.facts.records import Facts, Gpu, Interpreter
 from tritonwin.output.text import size
 
 ABSENT = "not installed"
 _COMPILERS = {"tinycc": "TinyCC", "cl": "Visual C++"}
+_LACKING = {
+    "GPU": "no GPU was found",
+    "Python": "none",
+    "PyTorch": ABSENT,
+    "Triton": ABSENT,
+    "CUDA": "no toolkit",
+    "Compiler": "none",
+}
 
 
-def layers(facts: Facts) -> dict[str, str]:
-    """The found driver, Python, torch, Triton, compiler and caches, in a line each."""
-    torch = facts.torch
-    cuda = f", built for CUDA {torch.cuda}" if torch and torch.cuda else ""
-    caches = [f"{size(c.size_bytes)} in {c.path}" for c in facts.caches if c.size_bytes]
-    return {
-        "driver": _gpu(facts),
-        "Python": _python(facts),
-        "torch": torch.version + cuda if torch else ABSENT,
-        "Triton": triton_name(facts) or ABSENT,
-        "compiler": _compiler(facts),
-        "caches": "; ".join(caches) or "empty",
+def known(facts: Facts) -> dict[str, str]:
+    """What is known of the machine, in the order and the words of triton-windows' form for bugs."""
+    texts = {
+        "GPU": "; ".join(filter(None, (*map(gpu_name, facts.gpus), _drivers(facts)))),
+        "Python": _python(facts.target) if facts.target else "",
+        "PyTorch": facts.torch.version if facts.torch else "",
+        "Triton": triton_name(facts),
+        "CUDA": _cuda(facts),
+        "Compiler": _compiler(facts),
     }
+    return {name: text for name, text in texts.items() if text}
 
 
 def described(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Names and values, in the order and the words of triton-windows' form for bugs."""
-    yield "GPU", _gpu(facts)
-    yield "Python", _python(facts)
-    yield "PyTorch", facts.torch.version if facts.torch else ABSENT
-    where = f" in {facts.triton.location}" if facts.triton else ""
-    yield "Triton", f"{triton_name(facts) or 'not installed'}{where}"
-    yield "CUDA", _cuda(facts)
-    yield "Compiler", _compiler(facts)
+    """The same with what is not there, and the system."""
+    yield from (_LACKING | known(facts)).items()
     system = facts.system
     wine = f", Wine {system.wine}" if system.wine else ""
     yield "System", f"{system.os} {system.version} {system.machine}{wine}"
+
+
+def caches(facts: Facts) -> str:
+    found = [f"{size(c.size_bytes)} in {c.path}" for c in facts.caches if c.size_bytes]
+    return "; ".join(found) or "empty"
 
 
 def gpu_name(gpu: Gpu) -> str:
@@ -57,33 +61,14 @@ def triton_name(facts: Facts) -> str | None:
     )
 
 
-def versions(facts: Facts) -> Iterator[str]:
-    """The facts that a log can hold, for one line."""
-    if target := facts.target:
-        place = target.executable if re.search(r"[/\\]", target.executable) else None
-        if target.version or place:
-            yield " ".join(filter(None, ("Python", target.version, place)))
-    if facts.torch:
-        yield f"torch {facts.torch.version}"
-    if name := triton_name(facts):
-        yield name
-    yield from map(gpu_name, facts.gpus)
-    yield from (f"driver {d.version}" for d in facts.drivers if d.version)
-    yield from (f"MSVC {m.version}" for m in facts.msvc)
+def _python(target: Interpreter) -> str:
+    read = "(its files were read; it was not started)" if target.started is False else ""
+    words = (target.version, f"({target.kind})", target.executable, read)
+    return " ".join(filter(None, words))
 
 
-def _python(facts: Facts) -> str:
-    target = facts.target
-    if target is None:
-        return "none"
-    read = " (its files were read; it was not started)" if target.started is False else ""
-    return f"{target.version} ({target.kind}) {target.executable}{read}"
-
-
-def _gpu(facts: Facts) -> str:
-    driver = ", ".join(f"driver {d.version or d.error}" for d in facts.drivers)
-    gpus = [gpu_name(gpu) for gpu in facts.gpus]
-    return "; ".join(gpus or ["no GPU was found"]) + (f"; {driver}" if driver else "")
+def _drivers(facts: Facts) -> str:
+    return ", ".join(f"driver {d.version or d.error}" for d in facts.drivers)
 
 
 def _cuda(facts: Facts) -> str:
@@ -91,7 +76,7 @@ def _cuda(facts: Facts) -> str:
     parts = [f"{t.version or 'unknown version'} ({t.layout})" for t in toolkits]
     if facts.torch and facts.torch.cuda:
         parts.insert(0, f"torch built for {facts.torch.cuda}")
-    return ", ".join(dict.fromkeys(parts)) or "no toolkit"
+    return ", ".join(dict.fromkeys(parts))
 
 
 def _compiler(facts: Facts) -> str:
@@ -99,4 +84,4 @@ def _compiler(facts: Facts) -> str:
     parts = [f"{_COMPILERS.get(c.family, c.family)} ({c.source})" for c in found if c.chosen]
     parts += [f"MSVC {m.version}" for m in facts.msvc]
     parts += [_COMPILERS.get(c.family, c.family) for c in found if not c.chosen]
-    return ", ".join(dict.fromkeys(parts)) or "none"
+    return ", ".join(dict.fromkeys(parts))

@@ -17,7 +17,6 @@ from tritonwin.output.blocks import (
     Fold,
     Prose,
     Section,
-    Span,
     TextLine,
 )
 from tritonwin.output.text import printable
@@ -27,7 +26,6 @@ _LONGEST_CELL = 300
 _LONGEST = 65_000  # characters; GitHub takes 65,536 for an issue
 _MOST_WITHOUT_LOGS = 25_000
 _LONGEST_OUTPUT = 6_000  # of one program
-_MOST = 8  # problems in full
 # Nothing in it means anything: no digit of a reference, no dot of an address.
 _PLAIN = re.compile(r"[A-Za-z]+(?: [A-Za-z]+)*")
 _COMMIT = re.compile(r"\b[0-9a-fA-F]{7,40}\b")
@@ -75,44 +73,28 @@ def _findings(view: View) -> Iterator[str]:
     yield ""
     yield f"### What tritonwin {__version__} found"
     yield ""
-    notes = view.notes.blocks if view.notes else ()
-    found = [each for each in (*view.sections, *notes) if isinstance(each, Section)]
     yield inline(view.headline)
-    told = [each for each in found if each.tone != "good"][:_MOST]
-    for section in found:
-        yield _heading(section)
-        if section in told:
-            yield from _told((*section.body, *section.remedy))
-        elif section.tone == "good":
-            yield from _told(each for each in section.body if isinstance(each, TextLine))
-    for failed in view.checks.short if view.checks else ():
-        yield f"- {inline(_text(failed))}"
+    yield from _told(view.body)
 
 
-def _heading(section: Section) -> str:
-    return f"- **{section.label}** `{section.name}`: {inline(section.title)}"
-
-
-def _told(blocks: Iterable[Block]) -> Iterator[str]:
-    """The evidence, also what is folded, and the remedy that a screen shows."""
+def _told(blocks: Iterable[Block], indent: str = "") -> Iterator[str]:
+    """Problems and rungs, also what is folded, with their evidence, commands and output."""
     for block in blocks:
         match block:
-            case Prose(label=label, text=text) if label == EVIDENCE:
-                yield f"  - {inline(text)}"
-            case Prose(label="help: ", text=text):
-                yield f"  - help: {inline(text)}"
-            case CodeBlock(text=text, command=True):
-                yield f"  - {inline(text)}"
-            case CodeBlock(text=text):
-                yield f"\n{fenced(text, _LONGEST_OUTPUT)}\n"
-            case TextLine(spans=(Span(tone="plain"), *_)):
-                yield f"  - {inline(_text(block))}"
-            case Fold(blocks=inner):
-                yield from _told(each for each in inner if getattr(each, "label", "") == EVIDENCE)
-
-
-def _text(line: TextLine) -> str:
-    return "".join(span.text for span in line.spans)
+            case Section():
+                yield f"- **{block.label}** `{block.name}`: {inline(block.title)}"
+                yield from _told((*block.body, *block.remedy), "  ")
+            case Prose(label="- " | "help: "):
+                label = block.label.removeprefix(EVIDENCE)
+                yield f"{indent}- {label}{inline(block.text)}"
+            case CodeBlock(command=True):
+                yield f"{indent}- {inline(block.text)}"
+            case CodeBlock():
+                yield f"\n{fenced(block.text, _LONGEST_OUTPUT)}\n"
+            case TextLine(spans=spans) if spans:
+                yield f"{indent}- {inline(''.join(span.text for span in spans))}"
+            case Fold():
+                yield from _told(block.blocks, indent)
 
 
 def _folded(title: str, text: str, room: int) -> Iterator[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tritonwin.output.blocks import Block, Prose, Span, Table, TextLine, line
 from tritonwin.output.documents import Document
-from tritonwin.support.matrix import Generation, Matrix, Pair
+from tritonwin.support.matrix import Generation, Matrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,49 +22,45 @@ class MatrixReport(Document):
 def of_matrix(matrix: Matrix) -> Iterator[Block]:
     """The tables one below the other, then the notes; every row's source is in the JSON."""
     formats = (
-        (d.name, f"{d.capability} on", ", ".join(d.emulated.values()), d.text)
-        for d in matrix.dtypes
+        (d.name, f"{d.capability} on", ", ".join(d.emulated.values())) for d in matrix.dtypes
     )
-    hosts = _table(("CUDA", "MSVC"), ((h.cuda, h.msvc) for h in matrix.nvcc_hosts))
-    heads = ("format", "capability", "converted since triton-windows", "remark")
-    for title, table in (
-        ("torch and Triton", _pairs(matrix)),
-        ("NVIDIA GPUs", _generations(matrix.generations)),
-        ("number formats", _table(heads, formats)),
-        ("compilers of CUDA code (MSVC toolset that nvcc accepts)", hosts),
+    hosts = ((h.cuda, h.msvc) for h in matrix.nvcc_hosts)
+    pairs = ("torch", "Triton", "triton-windows", "Python", "CUDA inside", "platforms")
+    for title, headings, rows in (
+        ("torch and Triton", pairs, _pairs(matrix)),
+        (
+            "NVIDIA GPUs",
+            ("generation", "for example", "from", "torch", "CUDA", "Triton"),
+            map(_generation, matrix.generations),
+        ),
+        ("number formats", ("format", "capability", "converted since triton-windows"), formats),
+        ("compilers of CUDA code (MSVC toolset that nvcc accepts)", ("CUDA", "MSVC"), hosts),
     ):
-        yield from (line(title, "strong"), table, TextLine())
+        head = tuple(Span(heading, "faint") for heading in headings)
+        cells = (tuple(Span(cell or "-") for cell in row) for row in rows)
+        yield from (line(title, "strong"), Table((head, *cells)), TextLine())
     advice = ((g.name, g.advice) for g in matrix.generations if g.advice)
-    for subject, text in (*advice, *((note.subject, note.text) for note in matrix.notes)):
+    remarks = ((d.name, d.text) for d in matrix.dtypes)
+    notes = ((note.subject, note.text) for note in matrix.notes)
+    for subject, text in (*advice, *remarks, *notes):
         yield Prose(text, label=f"{subject}: ")
     yield TextLine()
     yield line(f"State of {matrix.data_date}. Sources: tritonwin matrix --json", "faint")
 
 
-def _table(headings: tuple[str, ...], rows: Iterable[Sequence[str | None]]) -> Table:
-    return Table(tuple(tuple(Span(cell or "-") for cell in row) for row in rows), headings)
-
-
-def _pairs(matrix: Matrix) -> Table:
-    def row(pair: Pair) -> Sequence[str | None]:
+def _pairs(matrix: Matrix) -> Iterator[Sequence[str | None]]:
+    for pair in matrix.pairs:
         release = matrix.release(pair.windows) if pair.windows else None
         if release is None:
-            return (pair.torch, pair.triton, "none yet", None, None, None)
-        pythons = f"{release.pythons[0]} to {release.pythons[-1]}"
-        platforms = ", ".join(release.platforms)
-        return (pair.torch, pair.triton, release.newest, pythons, release.bundled_cuda, platforms)
+            yield pair.torch, pair.triton, "none yet", None, None, None
+        else:
+            pythons = f"{release.pythons[0]} to {release.pythons[-1]}"
+            platforms = ", ".join(release.platforms)
+            found = (release.newest, pythons, release.bundled_cuda, platforms)
+            yield pair.torch, pair.triton, *found
 
-    headings = ("torch", "Triton", "triton-windows", "Python", "CUDA inside", "platforms")
-    return _table(headings, map(row, matrix.pairs))
 
-
-def _generations(generations: Iterable[Generation]) -> Table:
-    def row(item: Generation) -> Sequence[str | None]:
-        partly = f"{item.triton_partly} in part" if item.triton_partly else None
-        triton = ", ".join(r for r in (item.triton, partly) if r)
-        fits = f"{item.start} to below {item.below}"
-        bf16, fp8 = ("yes" if has else "no" for has in (item.bf16, item.fp8))
-        return (item.name, item.examples, fits, triton, item.torch, item.cuda, bf16, fp8)
-
-    headings = ("generation", "for example", "capability", "Triton", "torch", "CUDA", "bf16", "fp8")
-    return _table(headings, map(row, generations))
+def _generation(item: Generation) -> Sequence[str | None]:
+    partly = f"{item.triton_partly} in part" if item.triton_partly else None
+    triton = ", ".join(filter(None, (item.triton, partly)))
+    return item.name, item.examples, item.start, item.torch, item.cuda, triton

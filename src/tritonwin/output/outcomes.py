@@ -13,11 +13,12 @@ from tritonwin.facts.records import Cache, Facts
 from tritonwin.journal import Conflict
 from tritonwin.journal.records import Header, State, Unreadable
 from tritonwin.journal.undo import UndoReport, UndoResult
-from tritonwin.output.blocks import Span, TextLine, Tone, line
+from tritonwin.output.blocks import Block, Span, TextLine, Tone, line
+from tritonwin.output.changes import of_plan
 from tritonwin.output.documents import Document, TargetDocument, target_of
 from tritonwin.output.text import few, size
 from tritonwin.patch.engine import RuleState
-from tritonwin.patch.records import FileRefusal, Hook, PatchOutcome
+from tritonwin.patch.records import Hook, PatchOutcome
 from tritonwin.problems.cache_state import CacheState, JudgedEntry
 from tritonwin.remedies.records import Clearing, GuardOutcome, GuardState
 from tritonwin.system.shells import word
@@ -47,18 +48,9 @@ class PatchReport(PatchOutcome, TargetDocument):
     schema: Literal["tritonwin.patch/1"] = "tritonwin.patch/1"
 
 
-_RULE_TONES: dict[RuleState, Tone] = {
-    "needed": "warning",
-    "applied": "good",
-    "fixed-upstream": "good",
-    "fixed-by-fork": "good",
-    "not-applicable": "absent",
-    "unknown": "bad",
-}
-_RULE_WIDTH = max(map(len, _RULE_TONES))
-_DIFF: dict[str, Tone] = {"+": "good", "-": "bad", "@": "notice"}
+_RULE_TONES: dict[RuleState, Tone] = {"needed": "warning", "unknown": "bad"}
 _PATCH_VERDICTS = {
-    "examined": "",
+    "examined": "Nothing is needed.",
     "planned": "Nothing was changed yet. Do it: tritonwin patch apply{at}",
     "applied": "Patched. To undo it: tritonwin patch revert{at}",
     "reverted": "Everything is as it was before.",
@@ -71,59 +63,35 @@ def of_patch(outcome: PatchReport) -> Iterator[TextLine]:
     """A line per rule, or what was changed, refused or left; then what to do."""
     whose = "triton-windows" if outcome.flavour == "fork" else "upstream's Triton"
     yield line(f"{whose} {outcome.version or ''} in {outcome.package}", "strong")
-    if outcome.status == "examined":
-        for rule in outcome.rules:
-            place = Span(f"  {rule.id:<24}  {rule.file}")
-            yield line(f"  {rule.state:<{_RULE_WIDTH}}", _RULE_TONES[rule.state], place)
-            if rule.state in {"needed", "unknown"}:
-                yield line(rule.reason, "faint", indent=_RULE_WIDTH + 6)
+    examined = outcome.status == "examined"
+    for rule in outcome.rules if examined else ():
+        place = Span(f"  {rule.id:<24}  {rule.file}")
+        yield line(f"{rule.state:<14}", _RULE_TONES.get(rule.state, "plain"), place, indent=2)
+        if rule.state in _RULE_TONES:
+            yield line(rule.reason, "faint", indent=20)
     if outcome.diff is not None:
-        for each in outcome.diff.splitlines():
-            yield line(each, _DIFF.get(each[:1], "plain"))
+        yield from map(line, outcome.diff.splitlines())
     else:
-        done = "restored" if outcome.status == "reverted" else "changed"
-        yield from (line(f"  {done} {file}") for file in outcome.changed)
+        yield from _changed(outcome.changed)
     for refusal in outcome.refused:
-        yield from _refusal(refusal)
-    for conflict in outcome.conflicts:
-        yield from conflict_lines(conflict)
-    yield from _closing(outcome)
-
-
-def _refusal(refusal: FileRefusal) -> Iterator[TextLine]:
-    yield line(f"refused: {refusal.file}: {refusal.reason}", "warning")
-    yield line(f"      as released: {refusal.released}")
-    if refusal.left:
-        yield line(f"      as tritonwin left it: SHA-256 {refusal.left}")
-    if refusal.found:
-        yield line(f"      as it is: SHA-256 {refusal.found}")
-    if refusal.fits:
-        yield line(f"      rules that fit it all the same: {', '.join(refusal.fits)}")
-    for misfit in refusal.misfits:
-        yield line(f"      {misfit.rule} does not fit: {misfit.reason}")
-
-
-def _closing(outcome: PatchReport) -> Iterator[TextLine]:
-    for misfit in outcome.skipped:
+        yield line(f"refused: {refusal.file}: {refusal.reason}", "warning")
+    for misfit in (*(m for r in outcome.refused for m in r.misfits), *outcome.skipped):
         yield line(f"left out: {misfit.rule}: {misfit.reason}", "warning")
+    yield from _conflicts(outcome.conflicts)
     if outcome.unverified and not outcome.refused:
         yield line(f"unverified, of no known release: {', '.join(outcome.unverified)}", "warning")
-    if hook := outcome.hook:
-        yield line(
-            f"The import hook in {hook.folder} {_state(hook, f'patch revert{_at(outcome)}')}"
-        )
+    at = _at(outcome)
+    if outcome.hooked:
+        yield line("The import hook applies what is needed.")
+    yield from _broken(outcome.hook, f"patch revert{at}")
     yield from map(line, outcome.notes)
-    if outcome.status == "examined":
-        needed, unknown = len(outcome.of("needed")), len(outcome.of("unknown"))
-        yield line(
-            f"{needed} needed, {unknown} unknown. See them: tritonwin patch diff{_at(outcome)}"
-            if needed + unknown and not outcome.hooked
-            else "Nothing is needed."
-        )
+    needed, unknown = len(outcome.of("needed")), len(outcome.of("unknown"))
+    if examined and needed + unknown and not outcome.hooked:
+        yield line(f"{needed} needed, {unknown} unknown. See them: tritonwin patch diff{at}")
     else:
-        planned_nothing = outcome.status == "planned" and not outcome.changed
-        verdict = _PATCH_VERDICTS["nothing" if planned_nothing else outcome.status]
-        yield line(verdict.format(at=_at(outcome)))
+        nothing = outcome.status == "planned" and not outcome.changed
+        verdict = _PATCH_VERDICTS["nothing" if nothing else outcome.status]
+        yield line(verdict.format(at=at))
     if outcome.refused:
         yield line("help: apply what fits with --allow-unknown, or install a released Triton")
     if outcome.conflicts:
@@ -133,11 +101,16 @@ def _closing(outcome: PatchReport) -> Iterator[TextLine]:
         )
 
 
-def _state(hook: Hook, undo: str) -> str:
-    if hook.damaged or not hook.starts:
-        why = "damaged and does nothing" if hook.damaged else "not started: its .pth is gone"
-        return f"is {why}. Take it out: tritonwin {undo}"
-    return "applies what is needed."
+def _changed(files: Sequence[str]) -> Iterator[TextLine]:
+    return (line(f"changed {file}", indent=2) for file in files)
+
+
+def _broken(hook: Hook | None, remove: str) -> Iterator[TextLine]:
+    """An import hook that does nothing."""
+    if hook and (hook.damaged or not hook.starts):
+        why = "it is damaged" if hook.damaged else "its .pth is gone"
+        yield line(f"The import hook in {hook.folder} does nothing: {why}.")
+        yield line(f"Take it out: tritonwin {remove}")
 
 
 # -- the driver in Python
@@ -165,17 +138,13 @@ def of_driver(outcome: DriverReport) -> Iterator[TextLine]:
     yield line(f"Triton {outcome.version or ''} in {outcome.package}", "strong")
     for backend in outcome.backends:
         known = "its driver is known" if backend.known else f"left alone: {backend.reason}"
-        yield line(f"  {backend.name:<7} {known}")
-    for file in outcome.changed:
-        yield line(f"  changed {file}")
-    hook = outcome.hook
-    if hook and (hook.damaged or not hook.starts):
-        yield line(f"The import hook in {hook.folder} {_state(hook, f'driver off{_at(outcome)}')}")
-    elif hook and not hook.current:
+        yield line(f"{backend.name:<7} {known}", indent=2)
+    yield from _changed(outcome.changed)
+    yield from _broken(hook := outcome.hook, f"driver off{_at(outcome)}")
+    if hook and hook.starts and not (hook.damaged or hook.current):
         renew = f"tritonwin driver on{_at(outcome)}"
         yield line(f"Another version of tritonwin wrote it. To renew it: {renew}")
-    for note in outcome.notes:
-        yield line(note)
+    yield from map(line, outcome.notes)
     yield line(_DRIVER_VERDICTS[outcome.status].format(at=_at(outcome)))
 
 
@@ -204,14 +173,15 @@ def of_guard(outcome: GuardReport) -> Iterator[TextLine]:
     for name, version in outcome.kept.items():
         now = drifted.get(name)
         yield line(f"  {name:<16} {version}" + (f"  now {now}" if now else ""))
-    for file in outcome.changed or outcome.files:
-        yield line(f"  {'changed' if outcome.changed else 'in'} {file}")
+    yield from _changed(outcome.changed)
+    if not outcome.changed:
+        yield from (line(f"in {file}", indent=2) for file in outcome.files)
     for file in outcome.missing:
         again = f"tritonwin guard on{_at(outcome)}"
         yield line(f"Missing or changed in {file}. To write it again: {again}")
     for file in outcome.left:
-        yield line(f"{file} stays as it is, and counts: it has constraints of its own, or begins")
-        yield line(f"  with a byte order mark. Add there by hand {outcome.uv}")
+        yield line(f"{file} has constraints of its own, or a byte order mark, and stays as it is.")
+        yield line(f"Add there by hand: {outcome.uv}", indent=2)
     if drifted:
         yield line("Replaced all the same. See what that means: tritonwin doctor")
     for name in outcome.overruled if outcome.kept else ():
@@ -274,11 +244,11 @@ def _entry(judged: JudgedEntry) -> TextLine:
     return line(f"  {judged.state:<8}", _CACHE_TONES[judged.state], Span(text), path)
 
 
-def of_clearing(clearing: Clearing) -> Iterator[TextLine]:
-    """Entries that would go, and files that stay because they are no entries."""
-    going = [f"clear {path}" for path in clearing.removes] or ["Nothing to clear."]
+def of_clearing(clearing: Clearing) -> Iterator[Block]:
+    """The plan, and the files that stay because they are no entries."""
+    yield from of_plan(clearing.plan) if clearing.removes else (line("Nothing to clear."),)
     left = [f"left: {path} has not the form of a cache entry" for path in clearing.left]
-    return map(line, (*few(going, _SHOWN, "more entries"), *few(left, _SHOWN, "more are left")))
+    yield from map(line, few(left, _SHOWN, "more are left"))
 
 
 def of_cleared(journal: str) -> Iterator[TextLine]:
@@ -340,23 +310,13 @@ def of_undo(result: UndoResult) -> Iterator[TextLine]:
 
 def _report(report: UndoReport, then: Sequence[Header]) -> Iterator[TextLine]:
     yield line(f"{report.id}  {report.title}", "strong")
-    undone = report.state == "undone"
-    if not report.conflicts or undone:
+    if not report.conflicts or report.state == "undone":
         yield from (line(action, indent=2) for action in few(report.actions, _SHOWN))
-    for conflict in report.conflicts[:_SHOWN]:
-        yield from conflict_lines(conflict)
-    if len(report.conflicts) > _SHOWN:
-        yield line(f"and {len(report.conflicts) - _SHOWN} more places")
-    for note in report.notes:
-        yield line(f"note: {note}")
-    for folder in report.left:
-        yield line(
-            f"note: {folder} goes with the next change: a program still uses something in it"
-        )
-    for header in then:
-        yield line(f"then {header.id}  {header.title}")
-    for place in few(report.differs, _SHOWN):
-        yield line(f"not as it was before: {place}")
+    yield from _conflicts(report.conflicts)
+    yield from (line(f"note: {note}") for note in report.notes)
+    yield from map(_in_use, report.left)
+    yield from (line(f"then {header.id}  {header.title}") for header in then)
+    yield from (line(f"not as it was before: {place}") for place in few(report.differs, _SHOWN))
     yield line(_verdict(report))
 
 
@@ -366,10 +326,14 @@ def of_forgotten(folders: Iterable[Path]) -> Iterator[TextLine]:
         yield line(f"To free the disk, delete what was kept for the undo: {folder}")
 
 
-def conflict_lines(conflict: Conflict) -> Iterator[TextLine]:
-    """A place that was changed since, and how it is."""
-    yield line(f"changed since: {conflict.place}", "warning")
-    yield line(f"now: {conflict.found}", indent=6)
+def _in_use(folder: str) -> TextLine:
+    return line(f"{folder} goes with the next change: a program still uses something in it")
+
+
+def _conflicts(conflicts: Sequence[Conflict]) -> Iterator[TextLine]:
+    """Places that were changed since, and how they are."""
+    places = [f"changed since: {each.place} (now: {each.found})" for each in conflicts]
+    return (line(place, "warning") for place in few(places, _SHOWN))
 
 
 def _verdict(report: UndoReport) -> str:
@@ -379,21 +343,19 @@ def _verdict(report: UndoReport) -> str:
         if not (report.actions or report.conflicts or report.notes or report.differs):
             return "It is undone already."
         return "Everything else is as it was before."
-    if report.conflicts and not os.path.lexists(report.target):
-        return (
-            f"Nothing was changed: {report.target} is not there any more. If it was moved, move it "
-            "back, and undo then. If it was deleted, --force restores what lies elsewhere. "
-            f"To leave all as it is: tritonwin undo {report.id} --forget"
+    if not report.conflicts:
+        return "Nothing was changed yet."
+    if not os.path.lexists(report.target):
+        how = (
+            f"{report.target} is not there any more. If it was moved, move it back first. If it "
+            "was deleted, --force restores what lies elsewhere."
         )
-    if report.lost and report.state == "applied":
-        return (
-            "Nothing was changed: what was kept for the undo is gone, so that neither the old nor "
-            f"the new would be left. To leave all as it is: tritonwin undo {report.id} --forget"
+    elif report.lost and report.state == "applied":
+        how = "What was kept for the undo is gone: neither the old nor the new would be left."
+    else:
+        how = (
+            "With --force what is in the way is kept beside its place under another name, and the "
+            "rest is restored."
         )
-    if report.conflicts:
-        return (
-            "Nothing was changed. With --force what is in the way is kept beside its place under "
-            "another name, and the rest is restored. "
-            f"To leave all as it is now, for good: tritonwin undo {report.id} --forget"
-        )
-    return "Nothing was changed yet."
+    leave = f"tritonwin undo {report.id} --forget"
+    return f"Nothing was changed. {how} To leave all as it is now, for good: {leave}"

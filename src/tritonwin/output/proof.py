@@ -1,21 +1,14 @@
-"""Proof for people: one line a rung as soon as it is known; the reports of `verify` and `bench`.
-
-On a terminal, a line below names the rung that is waited for, and since when.
-"""
+"""Proof for people: each rung as soon as it is known; the reports of `verify` and `bench`."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-
-from rich.text import Text
 
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
@@ -31,11 +24,10 @@ from tritonwin.output.blocks import (
     Tone,
     line,
     named,
-    pairs,
 )
 from tritonwin.output.documents import Document, VerifyReport, target_of
 from tritonwin.output.machine import described
-from tritonwin.output.terminal import Screen, console, show
+from tritonwin.output.terminal import Meter, console, show
 from tritonwin.output.view import View, title_of
 from tritonwin.system.codec import to_json
 from tritonwin.system.files import refuse_foreign, write_text
@@ -53,17 +45,15 @@ _STATES: Mapping[RungState, tuple[str, Tone]] = {
     "not-installed": ("absent", "absent"),
     "skipped": ("skipped", "warning"),
 }
-# as a sentence says it
-_WORDS: Mapping[RungState, str] = {
-    state: state.replace("-", " ").replace("timed out", "ran out of time") for state in _STATES
-}
-_VERDICTS: Mapping[Verdict, Tone] = {
-    "proven": "good", "gpu-untried": "warning", "not-proven": "bad",
+_VERDICTS: Mapping[Verdict, tuple[str, Tone]] = {
+    "proven": ("Proven, as far as it could be tried{left_out}.", "good"),
+    "gpu-untried": (
+        "Not proven: nothing failed, and nothing that needs a GPU was tried.", "warning",
+    ),
+    "not-proven": ("Not proven.", "bad"),
 }  # fmt: skip
-_SHOWN_LINES = 6  # of the output of a broken rung
 _NAMES = 2  # lines of the names of rungs in one state
 _WIDTH = max(len(short) for short, _ in _STATES.values())
-_SOON = 2  # seconds; most rungs are tried before anybody asks
 MARK = "tritonwin.verify/"  # stands in every kind of report
 
 
@@ -74,10 +64,10 @@ def of_rungs(rungs: Iterable[Rung]) -> Iterator[Block]:
 
 def print_climb(
     facts: Facts,
-    results: Iterable[RungResult],
-    tried: Sequence[Rung],
+    results: Iterator[RungResult],
+    rungs: Sequence[Rung],
     *,
-    rungs: int,
+    ladder: int,
     everything: bool = False,
 ) -> Proof:
     """Print the results as they come; return them as a proof.
@@ -85,82 +75,83 @@ def print_climb(
     On a terminal those that passed and those that were not tried are summed up at the end.
 
     Args:
-        tried: the rungs of the results.
-        rungs: how many the whole ladder has.
-        everything: a line for each of them.
+        rungs: those that are tried.
+        ladder: how many the whole ladder has.
+        everything: a line for each of them, and the whole output of those that broke.
     """
-    from rich.live import Live
-
-    out = console()
-    screen = Screen(out)
-    each = everything or not out.is_terminal
-    seen: list[RungResult] = []
-    since = time.monotonic()
+    each = everything or not console().is_terminal
     if facts.target:
-        screen.show(line(f"Python {facts.target.version}  {facts.target.executable}"))
-    shown = Live(
-        get_renderable=lambda: _waiting(tried[len(seen) :], time.monotonic() - since),
-        console=out,
-        refresh_per_second=2,
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
+        show(line(f"Python {facts.target.version}  {facts.target.executable}"))
+    seen = _followed(
+        results,
+        rungs,
+        lambda result: of_rung(result) if each or result.state in BROKEN else (),
+        everything=everything,
     )
-    with shown if out.is_terminal else nullcontext():
-        for result in results:
-            seen.append(result)
-            since = time.monotonic()
-            if each:
-                screen.show(*of_rung(result))
-            elif result.state in BROKEN:
-                screen.show(*of_proof((result,)))
     proof = Proof(results=tuple(seen))
-    screen.show(*(() if each else of_proof(seen, broken=False)))
-    screen.show(Prose(proof_verdict(proof, rungs=rungs), tone="strong", indent=0))
+    show(*(() if each else _summed_up(seen)))
+    show(Prose(proof_verdict(proof, rungs=ladder), tone="strong", indent=0))
     if not each and len(seen) > 1:
-        screen.show(line("A line for each, with what was seen: --all", "faint"))
+        show(line("A line for each, with what was seen: --all", "faint"))
     return proof
 
 
-def _waiting(left: Sequence[Rung], seconds: float) -> Text:
-    shown = f"  trying   {left[0].title}  ({seconds:.0f} s)" if left and seconds >= _SOON else ""
-    return Text(shown, "dim", overflow="crop", no_wrap=True)
+def _followed(
+    results: Iterator[RungResult],
+    rungs: Sequence[Rung],
+    shown: Callable[[RungResult], Iterable[Block]],
+    *,
+    everything: bool = False,
+) -> list[RungResult]:
+    """Show the results as they come, and meanwhile the rung that the next one is of."""
+    seen: list[RungResult] = []
+    with Meter(everything=everything) as meter:
+        for rung in rungs:
+            meter.update(f"{len(seen)} of {len(rungs)}, now: {rung.title}")
+            seen.append(next(results))
+            meter.show(*shown(seen[-1]))
+    return seen
 
 
-def of_rung(result: RungResult, *, most: int | None = None) -> Iterator[Block]:
+def of_rung(result: RungResult) -> Iterator[Block]:
     """ "ok       a kernel with masks adds two vectors  (65536 numbers)".
 
-    Below a broken rung its output, and what it looks like.
-
-    Args:
-        most: lines of the output, the last ones; None: all.
+    Below a broken rung its output, and the problems that it looks like.
     """
-    short, tone = _STATES[result.state]
-    detail = Span(f"  ({result.detail})", "faint")
-    yield line(f"{short.ljust(_WIDTH)}  ", tone, Span(result.title), detail, indent=2)
-    lines = (result.traceback or "").splitlines()
-    yield from (line(each, "faint", indent=6) for each in lines[-(most or len(lines)) :])
-    yield from _problems(result, indent=6)
+    yield _line(result)
+    if result.traceback:
+        yield CodeBlock(result.traceback.rstrip("\n"), command=False)
+    yield from _problems(result)
 
 
-def _problems(result: RungResult, *, indent: int = 0) -> Iterator[TextLine]:
+def state_line(state: RungState, title: str, detail: str) -> TextLine:
+    short, tone = _STATES[state]
+    told = Span(f"  ({detail})", "faint")
+    return line(f"{short.ljust(_WIDTH)}  ", tone, Span(title), told, indent=2)
+
+
+def _line(result: RungResult) -> TextLine:
+    return state_line(result.state, result.title, result.detail)
+
+
+def _problems(result: RungResult) -> Iterator[TextLine]:
     """The problems that a broken rung looks like, and the command that looks for the first."""
     for name in result.problems:
         title, where = Span(title_of(name), "strong"), Span(f"  [{name}]", "faint")
-        yield line("this looks like: ", "plain", title, where, indent=indent)
+        yield line("this looks like: ", "plain", title, where, indent=6)
     if result.state in BROKEN and result.problems:
-        yield line(f"help: tritonwin doctor --only {result.problems[0]}", indent=indent)
+        yield line(f"help: tritonwin doctor --only {result.problems[0]}", indent=6)
 
 
-def of_proof(results: Sequence[RungResult], *, broken: bool = True) -> Iterator[Block]:
-    """The broken rungs with the end of their output; the others in a line a state.
-
-    Args:
-        broken: False: they were shown already.
-    """
+def of_proof(results: Sequence[RungResult]) -> Iterator[Block]:
+    """The broken rungs with the end of their output; the others in a line a state."""
     for result in results:
-        if broken and result.state in BROKEN:
-            yield from of_rung(result, most=_SHOWN_LINES)
+        if result.state in BROKEN:
+            yield from of_rung(result)
+    yield from _summed_up(results)
+
+
+def _summed_up(results: Sequence[RungResult]) -> Iterator[Block]:
     for state, (short, tone) in _STATES.items():
         names = [result.id for result in results if result.state == state]
         if names and state not in BROKEN:
@@ -175,14 +166,10 @@ def proof_verdict(proof: Proof, *, rungs: int) -> str:
         rungs: how many the whole ladder has; a report must not claim more than was asked for.
     """
     counts = Counter(result.state for result in proof.results)
-    listed = ", ".join(f"{counts[s]} {word}" for s, word in _WORDS.items() if counts[s])
+    listed = ", ".join(f"{counts[s]} {s.replace('-', ' ')}" for s in _STATES if counts[s])
     left = rungs - len(proof.results)
     left_out = f"; {left} of {rungs} rungs were left out" if left > 0 else ""
-    said = {
-        "proven": f"Proven, as far as it could be tried{left_out}.",
-        "gpu-untried": "Not proven: nothing failed, and nothing that needs a GPU was tried.",
-        "not-proven": "Not proven.",
-    }[proof.verdict]
+    said = _VERDICTS[proof.verdict][0].format(left_out=left_out)
     return f"{listed or 'nothing was tried'}. {said}"
 
 
@@ -214,39 +201,29 @@ def verify_report(
 
 def of_report(report: VerifyReport) -> View:
     """The view of a proof: broken rungs, those that passed, and folded what was not tried."""
-    tried = [r for r in report.rungs if _STATES[r.state][1] in {"good", "bad"}]
-    left = [r for r in report.rungs if r not in tried]
-    rows = tuple(
-        (Span(_WORDS[r.state], "faint"), Span(r.title), Span(r.detail, "faint")) for r in left
-    )
-    short = tuple(line(f"{_WORDS[r.state]}: {r.title} ({r.detail})") for r in left)
+    broken = [r for r in report.rungs if r.state in BROKEN]
+    passed = [_line(r) for r in report.rungs if r.state == "passed"]
+    left = tuple(_line(r) for r in report.rungs if r.state not in {"passed", *BROKEN})
     return View(
         schema=report.schema,
         headline=proof_verdict(Proof(results=report.rungs), rungs=report.ladder),
         healthy=report.proven,
-        tone=_VERDICTS[report.verdict],
+        tone=_VERDICTS[report.verdict][1],
         machine=(*report.machine.items(), ("kernels for", report.built_for)),
-        sections=tuple(map(_section, sorted(tried, key=lambda r: r.state not in BROKEN))),
-        checks=Fold(f"{len(left)} that were not tried", (Table(rows),), short) if left else None,
+        body=(*map(_section, broken), *passed, Fold(f"{len(left)} that were not tried", left)),
         when=report.when,
     )
 
 
 def _section(result: RungResult) -> Section:
-    """A rung: its result, the end of the program's output, and what it looks like."""
-    seconds = f"  {result.seconds:.1f} s" if result.seconds else ""
-    body: list[Block] = [line(result.detail, "plain", Span(seconds, "faint"))]
-    if result.traceback:
-        body.append(CodeBlock(result.traceback.rstrip("\n"), command=False))
-    figures = pairs((name, str(value)) for name, value in result.figures.items())
-    further = (figures,) if result.figures else ()
-    body.append(Fold("More", (line(f"Proves: {result.proves}."), *further)))
+    short, tone = _STATES[result.state]
+    output = (CodeBlock(result.traceback, command=False),) if result.traceback else ()
     return Section(
         name=result.id,
-        label=_WORDS[result.state],
+        label=short,
         title=result.title,
-        tone=_STATES[result.state][1],
-        body=tuple(body),
+        tone=tone,
+        body=(line(result.detail), *output, line(f"Proves: {result.proves}.", "faint")),
         remedy=tuple(_problems(result)),
     )
 
@@ -294,9 +271,6 @@ class BenchReport(Document):
     parts: tuple[RungResult, ...]
 
 
-_FIGURE = 24
-
-
 def bench_report(facts: Facts, parts: Sequence[RungResult], redactor: Redactor) -> BenchReport:
     """The figures with their machine, to be compared with others; nothing private is in it."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -304,13 +278,15 @@ def bench_report(facts: Facts, parts: Sequence[RungResult], redactor: Redactor) 
     return redactor.record(made)
 
 
-def print_parts(facts: Facts, parts: Iterable[RungResult]) -> list[RungResult]:
-    """Print each part as it comes; return them all."""
+def print_parts(
+    facts: Facts, results: Iterator[RungResult], parts: Sequence[Rung]
+) -> list[RungResult]:
+    """Print each part as it comes, with its figures; return them all."""
     show(*(line(f"{name:<10}{value}") for name, value in described(facts)))
-    seen = []
-    for part in parts:
-        show(*of_rung(part))
-        for name, value in part.figures.items():
-            show(line(f"{name:<{_FIGURE}}{value}", indent=8))
-        seen.append(part)
-    return seen
+    return _followed(results, parts, lambda result: (*of_rung(result), *_figures(result)))
+
+
+def _figures(result: RungResult) -> Iterator[Block]:
+    if result.figures:
+        rows = ((Span(name), Span(str(value))) for name, value in result.figures.items())
+        yield Table(tuple(rows), indent=6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
@@ -28,8 +27,9 @@ from tritonwin.output.blocks import (
     line,
 )
 from tritonwin.output.documents import print_document
-from tritonwin.output.invocation import speaking, typed
+from tritonwin.output.invocation import spoken, typed
 from tritonwin.output.text import printable
+from tritonwin.system.codec import map_text
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -52,27 +52,26 @@ _PIPE_WIDTH = 1000
 _PROSE_WIDTH = 100
 _LONGEST_TEXT = 1500  # a variable may hold 32,000 characters; its beginning tells enough
 _NARROWEST = 30  # a terminal may call itself one of 0 columns
+_LAST_LINES = 6  # of a program's output
 _QUIET = 60.0  # seconds between two lines of progress where no terminal shows it
 _END = re.compile(r"(?<=[.?!]) ")
 
 
-def console(stream: TextIO | None = None, *, own: bool = True) -> Console:
+def console(stream: TextIO | None = None) -> Console:
     """A console that honours NO_COLOR and FORCE_COLOR and keeps commands whole in a pipe.
 
     Args:
         stream: where it writes; None: standard output.
-        own: commands are for this machine, and begin as tritonwin was started here.
     """
     stream = stream or sys.stdout
-    interactive = stream.isatty()
     made = Console(
-        file=speaking(stream) if own else stream,
+        file=stream,
         highlight=False,
         emoji=False,
         markup=False,
         # rich would still write bold and dim, which is no plain text either
         force_terminal=False if os.environ.get("NO_COLOR") else None,
-        width=None if interactive else _PIPE_WIDTH,
+        width=None if stream.isatty() else _PIPE_WIDTH,
     )
     made.width = max(made.width, _NARROWEST)
     return made
@@ -89,7 +88,7 @@ class Screen:
     def __init__(
         self, out: Console | None = None, *, own: bool = True, everything: bool = False
     ) -> None:
-        self.out = out or console(own=own)
+        self.out = out or console()
         self._own = own
         self._everything = everything
         # not by `is_terminal`, which NO_COLOR makes false
@@ -98,20 +97,19 @@ class Screen:
         )
 
     def show(self, *blocks: Block) -> None:
-        for block in blocks:
+        for block in (map_text(block, spoken) for block in blocks) if self._own else blocks:
             match block:
                 case TextLine():
                     self._line(block)
                 case Prose():
                     self._prose(block)
-                case Table(head=()):
-                    self._rows(block)
                 case Table():
                     self._table(block)
                 case CodeBlock(text=text, command=True):
                     self._say(f"      {typed(text) if self._own else text}", "strong")
                 case CodeBlock(text=text):
-                    for each in text.splitlines():
+                    lines = text.splitlines()
+                    for each in lines if self._everything else lines[-_LAST_LINES:]:
                         self._say(f"      {each}", "faint")
                 case Link(address=address):
                     self._say(f"    see {address}", "faint")
@@ -155,7 +153,7 @@ class Screen:
             break_on_hyphens=False,
         )
 
-    def _rows(self, table: Table) -> None:
+    def _table(self, table: Table) -> None:
         """One line a row; the last cell is shortened in its middle where it does not fit."""
         columns = zip(*table.rows, strict=True)
         widths = [max(len(cell.text) for cell in column) for column in columns]
@@ -168,16 +166,6 @@ class Screen:
             text.append(last)
             text.rstrip()
             self.out.print(text, soft_wrap=True)
-
-    def _table(self, table: Table) -> None:
-        from rich.table import Table as Grid
-
-        grid = Grid(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-        for heading in table.head:
-            grid.add_column(heading, overflow="fold")
-        for row in table.rows:
-            grid.add_row(*(Text(printable(cell.text), STYLES[cell.tone]) for cell in row))
-        self.out.print(grid)
 
     def _section(self, block: Section) -> None:
         """A problem or a rung; its title only where nothing has said it."""
@@ -234,12 +222,16 @@ def _shortened(text: str, room: int) -> str:
 
 
 class Meter(AbstractContextManager["Meter"]):
-    """Progress of long work: the last line of a terminal, elsewhere a line now and then."""
+    """Progress of long work: the last line of a terminal, elsewhere a line a minute.
 
-    def __init__(self, out: Console | None = None) -> None:
-        self._out = out or console()
+    Args:
+        everything: of what is shown in between, shorten nothing.
+    """
+
+    def __init__(self, *, everything: bool = False) -> None:
+        self._screen = Screen(everything=everything)
         self._status: Status | None = None
-        self._said = -math.inf
+        self._said = time.monotonic()
 
     def __exit__(self, *_: object) -> None:
         """Leave the terminal as it was, also after work that failed."""
@@ -249,16 +241,16 @@ class Meter(AbstractContextManager["Meter"]):
 
     def update(self, text: str) -> None:
         """So much is done."""
-        now = time.monotonic()
-        if self._out.is_terminal:
-            self._status = self._status or self._out.status("", spinner="line")
-            self._status.update(Text(printable(text)))
+        out, now = self._screen.out, time.monotonic()
+        if out.is_terminal:
+            self._status = self._status or out.status("", spinner="line")
+            self._status.update(Text(printable(text), overflow="crop", no_wrap=True))
             self._status.start()
         elif now - self._said >= _QUIET:
             self._said = now
-            self.show(line(text, indent=2))
+            self._screen.show(line(text, indent=2))
 
     def show(self, *blocks: Block) -> None:
         """Something else, in the place of the progress."""
         self.__exit__()
-        Screen(self._out).show(*blocks)
+        self._screen.show(*blocks)

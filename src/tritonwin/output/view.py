@@ -64,6 +64,11 @@ _ROWS: Mapping[Row, tuple[Layer, ...]] = {
     "caches": ("cache",),
     "builds": ("build",),
 }
+# rows that say what is there, by its name in the description of the machine
+_DESCRIBED: Mapping[Row, str] = {
+    "driver": "GPU", "Python": "Python", "torch": "PyTorch", "Triton": "Triton",
+    "compiler": "Compiler",
+}  # fmt: skip
 _ONLY_IF_WRONG: frozenset[Row] = frozenset({"Windows", "packages", "builds"})
 # What a problem keeps from working, by the row that it is in.
 _SUBJECTS: Mapping[Row, str] = {"packages": "A package", "builds": "A build from source"}
@@ -86,47 +91,37 @@ class View:
     """A report: the answer to the person's question, then what it rests on.
 
     Attributes:
-        schema: of the document with the same content; files with the report name it.
         healthy: nothing has to be done.
-        before: what was read.
-        machine: names and values, as a report of a bug has to have them.
-        layers: one row each.
-        notes: problems that break nothing.
+        body: everything below the headline.
         count: of problems and notes.
-        after: what else there is to say, and the next step.
+        machine: names and values, as a report of a bug has to have them.
         here: it is of this machine, not of a snapshot.
+        schema: of the document with the same content; files with the report name it.
         when: ISO 8601; None: now.
     """
 
-    schema: str = ""
     headline: str
     healthy: bool
     tone: Tone
-    before: tuple[Block, ...] = ()
-    layers: Table | None = None
-    machine: tuple[tuple[str, str], ...] = ()
-    sections: tuple[Section, ...] = ()
-    notes: Fold | None = None
-    checks: Fold | None = None
+    body: tuple[Block, ...]
     count: str = ""
-    after: tuple[Block, ...] = ()
+    machine: tuple[tuple[str, str], ...] = ()
     here: bool = True
+    schema: str = ""
     when: str | None = None
 
     def screen(self, *, everything: bool) -> Iterator[Block]:
-        """The answer, a line a layer, the problems, the count, the next step."""
+        """The answer, and what it rests on; a title that the answer holds is not said again."""
         if everything:
             yield line(f"tritonwin {__version__}")
         yield Prose(self.headline, tone=self.tone, indent=0)
-        yield from self.before
-        yield from filter(None, (self.layers, self.checks))
-        for each in self.sections:
-            yield replace(each, title="") if each.title in self.headline else each
+        for each in self.body:
+            if isinstance(each, Section) and each.title in self.headline:
+                yield replace(each, title="")
+            else:
+                yield each
         if self.count:
-            yield self.notes or TextLine()
-            more = "" if everything or not (self.sections or self.notes) else " --all shows all."
-            yield Prose(f"{self.count}{more}", indent=0)
-        yield from self.after
+            yield Prose(f"{self.count}{'' if everything else ' --all shows all.'}", indent=0)
 
     def status(self) -> Iterator[Block]:
         """The answer and the next step, for somebody who typed the name alone."""
@@ -146,28 +141,32 @@ def of_diagnosis(
         here: it is of this machine, not of a snapshot.
         whole: all checks were run.
     """
-    problems, crashed = diagnosis.problems, len(diagnosis.crashed)
-    grave = _grave(problems)
-    fix = _for_target("fix", facts, here=here)
-    sections = tuple(section(p, fix) for p in grave)
-    last = [counted(problems, sections, here=here)] if problems else []
-    if not here and grave:
+    grave, crashed = _grave(diagnosis.problems), diagnosis.crashed
+    after = [line(f"not read: {error.collector} ({error.error})") for error in facts.errors]
+    after += [line(f"check failed: {c.title} ({c.detail})", "crashed") for c in crashed]
+    last = []
+    if grave and not here:
         last.append("Commands: on the machine in question.")
     if crashed:
-        last.append(f"{number(crashed, 'check')} failed: their problems may be there all the same.")
-    unread = (line(f"not read: {error.collector} ({error.error})") for error in facts.errors)
+        text = f"{number(len(crashed), 'check')} failed: their problems may be there all the same."
+        last.append(text)
+    if whole and diagnosis.healthy and facts.triton:
+        where = "" if here else ", on the machine in question"
+        after.append(line(f"To prove it{where}: {_for_target('verify', facts, here=here)}"))
+    fix = _for_target("fix", facts, here=here)
     return View(
         schema="tritonwin.doctor/1",
-        headline=_headline(grave, crashed=crashed, whole=whole),
+        headline=_headline(grave, crashed=bool(crashed), whole=whole),
         healthy=diagnosis.healthy,
         tone=_tone(grave[0]) if grave else "crashed" if crashed else "good",
-        layers=Table(tuple(_layers(facts, diagnosis))),
+        body=(
+            Table(tuple(_layers(facts, diagnosis))),
+            *found(diagnosis.problems, fix),
+            *after,
+            _checks(diagnosis.checks),
+        ),
+        count=" ".join((*counted(diagnosis.problems, here=here), *last)),
         machine=tuple(machine.described(facts)),
-        sections=sections,
-        notes=_notes(problems),
-        checks=_checks(diagnosis.checks),
-        count=" ".join(last),
-        after=(*unread, *(_proving(facts, diagnosis, here=here) if whole else ())),
         here=here,
     )
 
@@ -180,26 +179,22 @@ def of_explanation(explanation: Explanation, name: str, *, here: bool = True) ->
         here: the log may be of this machine; with a snapshot it is of another.
     """
     problems, grave = explanation.problems, _grave(explanation.problems)
-    sections = tuple(map(section, grave))
-    last = [counted(problems, sections, here=here)] if problems else []
-    if any(p.remedy.commands or p.question for p in problems):
-        last.append("Commands: on the machine that the log is of.")
-    after: list[Block] = []
+    body: list[Block] = [line(f"{name}: {number(explanation.lines, 'line')}", "faint")]
+    if explanation.known and (known := machine.known(explanation.facts)):
+        texts = ", ".join(f"{fact} {text}" for fact, text in known.items())
+        body.append(line(f"Found in the log: {texts}", "faint"))
+    body += found(problems)
+    commands = any(p.remedy.commands or p.question for p in problems)
+    where = ["Commands: on the machine that the log is of."] * commands
     if not grave and explanation.suspicious:
         lines = (line(f"{item.where}: {item.text}", indent=4) for item in explanation.suspicious)
-        after = [line("The lines to look at first:"), *lines, line(_ASK), line(_SEND)]
-    read = [line(f"{name}: {number(explanation.lines, 'line')}", "faint")]
-    if explanation.known and (known := ", ".join(machine.versions(explanation.facts))):
-        read.append(TextLine((Span("Found in the log: ", "faint"), Span(known, "faint"))))
+        body += [line("The lines to look at first:"), *lines, line(_ASK), line(_SEND)]
     return View(
         headline=_cause(grave),
         healthy=explanation.healthy,
         tone=_tone(grave[0]) if grave else "good",
-        before=tuple(read),
-        sections=sections,
-        notes=_notes(problems),
-        count=" ".join(last),
-        after=tuple(after),
+        body=tuple(body),
+        count=" ".join((*counted(problems, here=here), *where)),
         here=here,
     )
 
@@ -212,7 +207,7 @@ def _tone(problem: Problem) -> Tone:
     return _SEVERITIES[problem.severity][1]
 
 
-def _headline(grave: Sequence[Problem], *, crashed: int, whole: bool) -> str:
+def _headline(grave: Sequence[Problem], *, crashed: bool, whole: bool) -> str:
     if not grave and crashed:
         return "Nothing is wrong that the other checks can see."
     if not grave:
@@ -233,22 +228,30 @@ def _cause(grave: Sequence[Problem]) -> str:
     return f"{sure[grave[0].certainty]}: {grave[0].title}."
 
 
-def counted(problems: Sequence[Problem], sections: Sequence[Section], *, here: bool = True) -> str:
+def found(problems: Sequence[Problem], fix: str | None = None) -> Iterator[Block]:
+    """Each problem with what to do, then the notes in a line each.
+
+    Args:
+        fix: the command that repairs what can be repaired so; what to do by hand is then folded.
+    """
+    yield from (section(p, fix) for p in _grave(problems))
+    notes = [p for p in problems if p.severity == "info"]
+    short = (line("note: ", "notice", Span(p.title)) for p in notes[:_FEW])
+    if problems:
+        title = number(len(notes), "note")
+        yield Fold(title, tuple(map(section, notes)), short=(TextLine(), *short))
+
+
+def counted(problems: Sequence[Problem], *, here: bool = True) -> Iterator[str]:
     """ "1 problem, 2 notes.", and a hint for commands of Windows in PowerShell."""
     counts = Counter(_SEVERITIES[p.severity][0] for p in problems)
     words = (name for name, _ in _SEVERITIES.values())
-    text = ", ".join(number(counts[name], name) for name in words if counts[name]) + "."
-    commands = (b.text for each in sections for b in each.remedy if isinstance(b, CodeBlock))
+    if problems:
+        yield ", ".join(number(counts[name], name) for name in words if counts[name]) + "."
+    commands = [command for p in _grave(problems) for command in p.remedy.commands]
     starts = (invocation.typed(text)[:2] if here else text[:2] for text in commands)
     if any(start[0] == '"' and start != '"/' for start in starts):
-        text += " In PowerShell put & before a command that starts with a quote."
-    return text
-
-
-def _proving(facts: Facts, diagnosis: Diagnosis, *, here: bool) -> Iterator[TextLine]:
-    where = "" if here else ", on the machine in question"
-    if diagnosis.healthy and facts.triton:
-        yield line(f"To prove it{where}: {_for_target('verify', facts, here=here)}")
+        yield "In PowerShell put & before a command that starts with a quote."
 
 
 def _for_target(command: str, facts: Facts, *, here: bool) -> str:
@@ -262,18 +265,13 @@ def _for_target(command: str, facts: Facts, *, here: bool) -> str:
 # --- problems
 
 
-def label(problem: Problem) -> str:
-    """Severity, and certainty unless it is certain: "problem, likely"."""
-    sure = "" if problem.certainty == "certain" else f", {problem.certainty}"
-    return f"{_SEVERITIES[problem.severity][0]}{sure}"
-
-
 def section(problem: Problem, fix: str | None = None) -> Section:
     """A problem: why, the evidence; what to do, the question that decides, where to read more.
 
     Args:
         fix: the command that repairs what can be repaired so; what to do by hand is then folded.
     """
+    sure = problem.certainty
     evidence: list[Block] = [
         Prose(f"{item.text} (in {item.where})", label=EVIDENCE, most=_LINES)
         for item in problem.evidence[:_MOST_EVIDENCE]
@@ -301,7 +299,7 @@ def section(problem: Problem, fix: str | None = None) -> Section:
     shown.append(line(f"more: tritonwin explain --about {problem.id}", "faint", indent=4))
     return Section(
         name=problem.id,
-        label=label(problem),
+        label=_SEVERITIES[problem.severity][0] + (f", {sure}" if sure != "certain" else ""),
         title=problem.title,
         tone=_tone(problem),
         body=tuple(body),
@@ -309,16 +307,7 @@ def section(problem: Problem, fix: str | None = None) -> Section:
     )
 
 
-def _notes(problems: Iterable[Problem]) -> Fold | None:
-    notes = [p for p in problems if p.severity == "info"]
-    if not notes:
-        return None
-    short = (line("note: ", "notice", Span(p.title)) for p in notes[:_FEW])
-    blocks = tuple(map(section, notes))
-    return Fold(number(len(notes), "note"), blocks, short=(TextLine(), *short))
-
-
-def _checks(checks: Sequence[CheckResult]) -> Fold | None:
+def _checks(checks: Sequence[CheckResult]) -> Fold:
     """Each check with its state; one that found something is named by what it found."""
     rows = []
     for check in checks:
@@ -327,9 +316,7 @@ def _checks(checks: Sequence[CheckResult]) -> Fold | None:
         detail = f"  ({check.detail})" if check.detail and not found else ""
         title = title_of(check.id) if found else check.title
         rows.append((Span(text, tone), Span(title), Span(detail, "faint")))
-    crashed = (line(f"check failed: {c.title} ({c.detail})", "crashed") for c in checks
-               if c.state == "crashed")  # fmt: skip
-    return Fold(f"All {number(len(checks), 'check')}", (Table(tuple(rows)),), short=tuple(crashed))
+    return Fold(f"All {number(len(checks), 'check')}", (Table(tuple(rows)),))
 
 
 def title_of(problem: str) -> str:
@@ -350,7 +337,9 @@ def _layers(facts: Facts, diagnosis: Diagnosis) -> Iterator[tuple[Span, ...]]:
     checks: dict[Row, list[CheckResult]] = {}
     for check in diagnosis.checks:
         checks.setdefault(_row(check.id), []).append(check)
-    texts = machine.layers(facts)
+    known = dict(machine.described(facts))
+    texts = {row: known[name] for row, name in _DESCRIBED.items()}
+    texts["caches"] = machine.caches(facts)
     for name in _ROWS:
         found = checks.get(name, [])
         worst = next((s for s in _WORST if any(c.state == s for c in found)), None)
