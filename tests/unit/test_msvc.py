@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 from hosts import fake_host
-from hypothesis import given
-from hypothesis import strategies as st
 from pace import PATIENCE
 from trees import plant, write
 
@@ -102,7 +100,17 @@ def test_visual_studio_without_cpp_tools(tmp_path: Path) -> None:
 
 
 @needs_shebang
-@pytest.mark.parametrize("script", ["exit 3", "echo 'not json'", "echo '{}'", "exec sleep 600"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "exit 3",
+        "exec sleep 600",
+        "echo 'not json'",
+        "echo '{}'",
+        """echo '[1, {}, {"installationPath": 7, "installationVersion": []}]'""",
+        "head -c 200000 /dev/zero | tr '\\\\000' '['",
+    ],
+)
 def test_without_an_answer_the_folders_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
@@ -114,48 +122,8 @@ def test_without_an_answer_the_folders_are_read(
     assert found.source == "Program Files"
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                ["installationPath", "displayName", "installationVersion", "isComplete"]
-            ),
-            inner,
-        )
-    ),
-    max_leaves=8,
-)
-
-
-@given(value=json_values)
-def test_any_json_is_read_or_refused(value: object) -> None:
-    try:
-        found = msvc.parse(json.dumps(value).encode())
-    except ValueError:
-        assert not isinstance(value, list)
-        return
-    assert isinstance(value, list)
-    assert len(found) <= len(value)
-
-
-@given(output=st.binary(max_size=60))
-def test_any_output_is_read_or_refused(output: bytes) -> None:
-    try:
-        assert isinstance(msvc.parse(output), tuple)
-    except ValueError:
-        assert output
-
-
-def test_json_nested_too_deeply_is_refused() -> None:
-    with pytest.raises(ValueError, match="deep"):
-        msvc.parse(b"[" * 200_000)
-
-
 @pytest.mark.parametrize("below", ["", "Tools/MSVC", "Tools/MSVC/x", "a/Tools/MSVC/x", "MSVC/x/y"])
-@pytest.mark.parametrize("name", ["PATH", "VCINSTALLDIR"])
-def test_folders_right_below_a_drive(tmp_path: Path, name: str, below: str) -> None:
+def test_folders_right_below_a_drive(tmp_path: Path, below: str) -> None:
     folder = f"{tmp_path.anchor}{below}"
-    host = fake_host(tmp_path, {name: folder, "VCToolsVersion": "14.44"})
+    host = fake_host(tmp_path, {"VCINSTALLDIR": folder, "VCToolsVersion": "14.44"})
     assert not any(found.chosen for found in find_msvc(host))

@@ -119,21 +119,13 @@ def test_what_is_no_python(tmp_path: Path, host: Host, lines: list[str], message
     assert error.value.help
 
 
-@posix
-def test_too_old(tmp_path: Path, host: Host) -> None:
-    path = script(tmp_path, "exit 2")
-    (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.6.15\n")
-    with pytest.raises(TargetError, match=r"is Python 3\.6\.15; the oldest .* is 3\.8"):
-        examine(path, host)
-
-
 def test_paths_that_lead_nowhere(tmp_path: Path, host: Host) -> None:
-    plant(tmp_path, "folder/x")
+    plant(tmp_path, "python-folder/x")
     (tmp_path / "python-empty.exe").touch()
     for name, message in [
-        ("folder", "is a folder"),
+        ("python-folder", "is not a Python"),
         ("absent/python.exe", "there is no file"),
-        ("python-empty.exe", "is an empty file"),
+        ("python-empty.exe", "is not a Python"),
     ]:
         with pytest.raises(TargetError, match=message):
             examine(str(tmp_path / name), host)
@@ -173,7 +165,7 @@ def test_a_store_alias_is_never_started(tmp_path: Path, host: Host, call: str) -
 
 def test_windows_wants_an_exe(tmp_path: Path) -> None:
     plant(tmp_path, "python.bat")
-    with pytest.raises(TargetError, match=r"a Windows Python is an \.exe file"):
+    with pytest.raises(TargetError, match="is not a Python"):
         examine(str(tmp_path / "python.bat"), fake_host(tmp_path))
 
 

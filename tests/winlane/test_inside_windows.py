@@ -145,7 +145,7 @@ def test_the_driver_that_hangs_is_a_finding(machine: Machine) -> None:
 
 BAD = {
     "a text": (rb"C:\bad\python.exe", b"print('hello')\n", "python"),
-    "an empty file": (rb"C:\bad\python.exe", b"", "empty"),
+    "an empty file": (rb"C:\bad\python.exe", b"", "not a Python"),
     "half a program": (rb"C:\bad\python.exe", b"MZ" + bytes(200), "python"),
 }
 

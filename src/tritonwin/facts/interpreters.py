@@ -22,28 +22,20 @@ from tritonwin.facts.python_layout import (
     read_pyvenv,
     uv_folders,
 )
-from tritonwin.facts.records import ChosenBy, Interpreter, PythonKind
+from tritonwin.facts.records import ChosenBy, Interpreter
 from tritonwin.facts.target import TargetError
 from tritonwin.system.files import is_file, is_folder, paths_in, read_text, starts_with
 from tritonwin.system.host import Host
 
-_HIVES: tuple[tuple[str, PythonKind], ...] = (("HKCU", "user"), ("HKLM", "system"))
 _NO_PYTHON = "pylauncher"  # the launcher's own settings, which PEP 514 tells readers to skip
 
-
-@dataclass(frozen=True, kw_only=True)
-class FoundPython:
-    """An interpreter that some source names. The file exists, or is a Store alias."""
-
-    path: Path
-    source: str
-    kind: PythonKind | None = None
+Found = tuple[Path, str]  # an interpreter, or an alias of the Store; where it was found
 
 
-def _registered(host: Host) -> Iterator[FoundPython]:
+def _registered(host: Host) -> Iterator[Found]:
     """Every `Software\\Python\\COMPANY\\TAG`: user before machine, 64-bit before 32-bit view."""
     asked = host.registry
-    for (hive, kind), view in product(_HIVES, (64, 32)):
+    for hive, view in product(("HKCU", "HKLM"), (64, 32)):
         root = f"{hive}\\SOFTWARE\\Python"
         companies = (c for c in asked.subkeys(root, view=view) if c.lower() != _NO_PYTHON)
         keys = (
@@ -54,7 +46,7 @@ def _registered(host: Host) -> Iterator[FoundPython]:
             folder = asked.value(f"{key}\\InstallPath", "", view=view)
             path = Path(str(named)) if named else Path(str(folder), "python.exe")
             if (named or folder) and is_file(path):
-                yield FoundPython(path=path, source=f"registry {key}", kind=kind)
+                yield path, f"registry {key}"
 
 
 # How ComfyUI portable, FramePack and their kin name the Python that they carry.
@@ -65,7 +57,7 @@ _CHILDREN = 200  # subfolders of the current folder that are looked into
 _POSIX_NAMES = ("python3", "python", *(f"python3.{minor}" for minor in range(15, 7, -1)))
 
 
-def near(folder: Path, host: Host, *, here: bool = False) -> Iterator[FoundPython]:
+def near(folder: Path, host: Host, *, here: bool = False) -> Iterator[Found]:
     """Pythons of the application that a folder belongs to, embedded ones first.
 
     The folder itself may be the Python's, hold it, lie beside it (ComfyUI's folder lies beside
@@ -75,26 +67,20 @@ def near(folder: Path, host: Host, *, here: bool = False) -> Iterator[FoundPytho
         here: leave out what may belong to other projects: Pythons of the folders below, and
             environments beside the folder.
     """
-    own = python_in(folder, host)
-    if own is not None:
-        yield FoundPython(path=own, source=f"folder {folder}")
     around = (folder, *([] if here else _matching(folder)), folder.parent)
-    for names, parents in (
-        (EMBEDDED_FOLDERS, around),
-        (ENVIRONMENT_FOLDERS, (folder,) if here else around),
-    ):
-        for parent in parents:
-            for name in names:
-                path = python_in(parent / name, host)
-                if path is not None:
-                    yield FoundPython(path=path, source=f"folder {parent / name}")
+    environments = product((folder,) if here else around, ENVIRONMENT_FOLDERS)
+    named = (parent / name for parent, name in (*product(around, EMBEDDED_FOLDERS), *environments))
+    for place in (folder, *named):
+        path = python_in(place, host)
+        if path is not None:
+            yield path, f"folder {place}"
 
 
-def _places(host: Host) -> Iterator[FoundPython]:
+def _places(host: Host) -> Iterator[Found]:
     """Every interpreter, in the order in which a user would meet them."""
     yield from _on_path(host)
     for name, path in _activated(host):
-        yield FoundPython(path=path, source=f"variable {name}")
+        yield path, f"variable {name}"
     yield from near(host.cwd, host)
     if host.app is not None:
         yield from near(host.app, host)
@@ -102,16 +88,16 @@ def _places(host: Host) -> Iterator[FoundPython]:
     for source, folder in _kept(host):
         inside = python_in(folder, host)
         if inside is not None:
-            yield FoundPython(path=inside, source=f"{source} {folder}")
+            yield inside, f"{source} {folder}"
 
 
-def _on_path(host: Host) -> Iterator[FoundPython]:
+def _on_path(host: Host) -> Iterator[Found]:
     """The Pythons of PATH, folder by folder, Store aliases included."""
     names = ("python", "python3") if host.windows else _POSIX_NAMES
     order = {folder: index for index, folder in enumerate(reversed(host.env.path_entries()))}
     found = [path for name in names for path in host.executables(name)]
     for path in sorted(found, key=lambda path: -order[path.parent]):
-        yield FoundPython(path=path, source="PATH")
+        yield path, "PATH"
 
 
 def _activated(host: Host) -> Iterator[tuple[Literal["VIRTUAL_ENV", "CONDA_PREFIX"], Path]]:
@@ -136,10 +122,6 @@ def _kept(host: Host) -> Iterator[tuple[str, Path]]:
         ("pyenv", env.folder("PYENV", "versions")),
         ("pyenv", pyenv / ("pyenv-win/versions" if host.windows else "versions")),
         *(("uv", folder) for folder in uv_folders(host)),
-        ("poetry", env.folder("POETRY_VIRTUALENVS_PATH")),
-        ("poetry", env.folder("POETRY_CACHE_DIR", "virtualenvs")),
-        ("poetry", env.folder("LOCALAPPDATA", "pypoetry/Cache/virtualenvs")),
-        ("poetry", host.home / ".cache" / "pypoetry" / "virtualenvs"),
         *(("conda", root / "envs") for root in roots),
     )
     yield from (("conda", root) for root in roots)
@@ -160,10 +142,10 @@ def find_interpreters(host: Host) -> tuple[Interpreter, ...]:
     they lead to is listed on its own.
     """
     found: dict[str, Interpreter] = {}
-    for place in _places(host):
-        key = _identity(place.path, host)
-        if key not in found and (host.windows or not starts_with(place.path, b"#!")):
-            found[key] = describe(place.path, place.source, host, kind=place.kind)
+    for path, source in _places(host):
+        key = _identity(path, host)
+        if key not in found and (host.windows or not starts_with(path, b"#!")):
+            found[key] = describe(path, source, host)
     return tuple(found.values())
 
 
@@ -233,11 +215,8 @@ def find_target(
         path = Path(choice.executable)
         if not is_store_alias(path) and not (avoided and path.is_relative_to(avoided)):
             return choice
-    if avoided is not None:
-        msg = f"no Python to examine was found; {avoided} was made for tritonwin alone"
-    else:
-        msg = "no Python to examine was found"
-    raise TargetError(msg, NAME_IT)
+    made = f"; {avoided} was made for tritonwin alone" if avoided else ""
+    raise TargetError(f"no Python to examine was found{made}", NAME_IT)
 
 
 def is_tool_environment(prefix: Path) -> bool:
@@ -272,8 +251,8 @@ def _of_application(app: Path, host: Host) -> TargetChoice:
             f"{app} is not a folder",
             "Name the folder of ComfyUI, FramePack or the like: --app FOLDER",
         )
-    for place in near(app.absolute(), host):
-        return TargetChoice(str(place.path), "app", f"the Python of the application in {app}")
+    for path, _ in near(app.absolute(), host):
+        return TargetChoice(str(path), "app", f"the Python of the application in {app}")
     raise TargetError(f"no Python in or beside {app}", NAME_IT)
 
 
@@ -285,14 +264,14 @@ def _candidates(host: Host, own: Path | None) -> Iterator[TargetChoice]:
         yield TargetChoice(str(own), "running", "the Python that tritonwin.bat found")
     for name, place in _activated(host):
         yield TargetChoice(str(place), name, f"the activated environment ({name})")
-    for found in near(host.cwd, host, here=True):
-        planted = own is None or _identity(found.path, host) != _identity(own, host)
-        where = "in" if found.path.is_relative_to(host.cwd) else "beside"
-        yield TargetChoice(str(found.path), "near", f"{where} the current folder", planted)
+    for path, _ in near(host.cwd, host, here=True):
+        planted = own is None or _identity(path, host) != _identity(own, host)
+        where = "in" if path.is_relative_to(host.cwd) else "beside"
+        yield TargetChoice(str(path), "near", f"{where} the current folder", planted)
     if known and known.packages:
         source = "the Python that runs tritonwin, with torch or Triton in it"
         yield TargetChoice(str(own), "running-with-packages", source)
-    for found in _on_path(host):
-        yield TargetChoice(str(found.path), "first-on-path", "the first Python on PATH")
+    for path, _ in _on_path(host):
+        yield TargetChoice(str(path), "first-on-path", "the first Python on PATH")
     if own:
         yield TargetChoice(str(own), "running", "the Python that runs tritonwin")

@@ -28,8 +28,6 @@ STORE_ALIAS = "a Microsoft Store alias: starting it may open the Store, so it wa
 _STORE_PACKAGE = re.compile(r"\\windowsapps\\pythonsoftwarefoundation\.python", re.IGNORECASE)
 _UV_PYTHON = re.compile(r"\\uv\\(data\\)?python\\", re.IGNORECASE)
 _PYENV = re.compile(r"\\\.?pyenv(-win)?\\(pyenv-win\\)?versions\\", re.IGNORECASE)
-_DRIVE_ROOT = re.compile(r"[a-z]:\\python3\d+(-32)?\\", re.IGNORECASE)
-_POETRY = re.compile(r"\\pypoetry\\(cache\\)?virtualenvs\\", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,13 +82,12 @@ def kind_of(
     system = host.program_files() if host.windows else map(Path, ("/usr", "/bin", "/opt"))
     by_place: tuple[tuple[PythonKind, bool], ...] = (
         ("store", is_store_alias(executable) or bool(_STORE_PACKAGE.search(place))),
-        ("poetry", venv and bool(_POETRY.search(place))),
         ("venv", venv),
         ("conda", is_folder(prefix / "conda-meta")),
         ("embedded", embedded),
         ("uv", bool(_UV_PYTHON.search(place)) or _below(executable, *uv_folders(host))),
         ("pyenv", bool(_PYENV.search(place))),
-        ("system", _below(executable, *system) or bool(_DRIVE_ROOT.match(place))),
+        ("system", _below(executable, *system)),
         ("user", _below(executable, host.home, host.env.folder("LOCALAPPDATA"))),
     )
     return next((kind for kind, holds in by_place if holds), "unknown")
@@ -106,7 +103,7 @@ def _managers(
     """
     found: list[PythonKind] = []
     if pyvenv is not None:
-        found.append("poetry" if kind == "poetry" else "uv" if pyvenv.uv else "venv")
+        found.append("uv" if pyvenv.uv else "venv")
     elif kind in ("uv", "pyenv", "embedded"):
         found.append(kind)
     if any(is_folder(folder / "conda-meta") for folder in (prefix, base)):
@@ -144,17 +141,8 @@ _DLL = re.compile(r"python3(\d+)(t?)\.dll", re.IGNORECASE)
 _DIST_INFO = re.compile(r"([A-Za-z0-9._]+)-([^-]+)\.dist-info")
 
 
-def describe(
-    executable: Path,
-    source: str,
-    host: Host,
-    *,
-    kind: PythonKind | None = None,
-) -> Interpreter:
-    """An interpreter as the files around it describe it.
-
-    `kind` is what the registry says; it serves where the files say nothing.
-    """
+def describe(executable: Path, source: str, host: Host) -> Interpreter:
+    """An interpreter as the files around it describe it."""
     if is_store_alias(executable):
         return Interpreter(
             executable=str(executable), source=source, kind="store", error=STORE_ALIAS
@@ -169,13 +157,13 @@ def describe(
     name = re.search(r"python(3\.\d+)", str(real))
     found = _dll_version(dll) if host.windows else name[1] if name else None
     found = (pyvenv.version if pyvenv else None) or found
-    seen = kind_of(executable, prefix, host, venv=pyvenv is not None, embedded=pth is not None)
+    kind = kind_of(executable, prefix, host, venv=pyvenv is not None, embedded=pth is not None)
     image = read_pe(executable) if host.windows else None
     sites = tuple(_site_packages(prefix, found, pth, host))
     return Interpreter(
         executable=str(executable),
         source=source,
-        kind=kind if kind and seen in ("unknown", "system", "user") else seen,
+        kind=kind,
         version=found,
         bits=image.bits if image else None,
         machine=image.machine if image else None,
@@ -186,7 +174,7 @@ def describe(
         pth=pth,
         site_packages=tuple(str(folder) for folder in sites),
         writable=can_write(sites[0]) if sites else None,
-        managers=_managers(seen, prefix, base, pyvenv),
+        managers=_managers(kind, prefix, base, pyvenv),
         packages=_packages(sites),
         has_pip=any(is_folder(folder / "pip") for folder in sites) if sites else None,
     )

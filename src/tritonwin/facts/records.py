@@ -51,7 +51,6 @@ PythonKind = Literal[
     "conda",
     "uv",  # managed by uv
     "pyenv",
-    "poetry",
     "unknown",
 ]
 

@@ -21,7 +21,6 @@ from tritonwin.system.host import Host
 from tritonwin.system.process import Completed, parse_answer, run
 from tritonwin.system.scratch import scratch_folder
 
-OLDEST = (3, 8)  # what probe.py is written for
 _WRONG_USE = 2  # how Python 2 ends when it is given -I
 _ERROR_LENGTH = 500  # characters of a foreign program's error text that are shown
 
@@ -63,7 +62,7 @@ def examine(executable: str, host: Host, timeout: float | None = 30) -> Interpre
         without, answer = _ask(path, host, timeout, ("-I", "-S", "-B", "-X", "utf8"))
         done = done if answer is None else without
     if answer is None:
-        raise _failure(path, done, timeout, seen.version)
+        raise _failure(path, done, timeout)
     found = _join(seen, answer, host)
     if trouble is not None:
         # without `site`, an old interpreter does not know that it is a virtual environment
@@ -118,20 +117,12 @@ def _refuse(path: Path, *, windows: bool) -> None:
         raise TargetError(
             f"there is no file {path}", "Check the path; `where python` lists the Pythons on PATH"
         )
-    for reason, holds in (
-        ("is a folder", is_folder(path)),
-        ("is an empty file", file_size(path) == 0),
-        (
-            "is not a program: a Windows Python is an .exe file",
-            windows and path.suffix.lower() != ".exe",
-        ),
-        # a shell would take the probe's lines for commands
-        ("is not a Python", not _looks_like_python(path)),
-    ):
-        if holds:
-            raise TargetError(
-                f"{path} {reason}", "Name a Python 3 interpreter, such as a python.exe: --python"
-            )
+    # a shell would take the probe's lines for commands
+    other = windows and path.suffix.lower() != ".exe"
+    if other or is_folder(path) or not file_size(path) or not _looks_like_python(path):
+        raise TargetError(
+            f"{path} is not a Python", "Name a Python 3 interpreter, such as a python.exe: --python"
+        )
 
 
 def _looks_like_python(path: Path) -> bool:
@@ -169,26 +160,17 @@ def _start(
         ) from error
 
 
-def _failure(path: Path, done: Completed, timeout: float, version: str | None) -> TargetError:
+def _failure(path: Path, done: Completed, timeout: float) -> TargetError:
     if done.timed_out:
         return TargetError(
             f"{path} gave no answer within {timeout:g} s",
             f'Run it by hand to see what it waits for: "{path}" -c pass',
         )
-    parts = (version or "").split(".")
-    oldest = ".".join(map(str, OLDEST))
-    if len(parts) > 1 and (int(parts[0]), int(parts[1])) < OLDEST:
-        return TargetError(
-            f"{path} is Python {version}; the oldest that can be examined is {oldest}",
-            "Name a newer interpreter: --python",
-        )
     said = _said(done)
     ending = done.ending() + (f": {said}" if said else "")
     return TargetError(
         f"{path} did not answer as a Python would" + (f" ({ending})" if done.code else ""),
-        f'Run it by hand: "{path}" -c pass. If that fails as well, reinstall this Python'
-        if done.code
-        else "Name a Python 3 interpreter: --python",
+        f'Name a Python 3.8 or later: --python. If it is one, run it by hand: "{path}" -c pass',
     )
 
 

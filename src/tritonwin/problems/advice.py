@@ -299,7 +299,7 @@ def context(facts: Facts) -> dict[str, str]:
     chip = amd.chip(facts.amd_card.architecture) if facts.amd_card and facts.windows else None
     of_amd = value_of("vendor", facts) == "amd"
     folder = target.base_prefix if target else None
-    if target and target.kind not in ("venv", "poetry"):  # those must have named their base
+    if target and target.kind != "venv":  # those must have named their base
         folder = folder or target.prefix
     values = {
         "python_version": target.version if target else None,

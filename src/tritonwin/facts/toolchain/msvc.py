@@ -46,7 +46,6 @@ class Instance:
     path: Path
     product: str  # "Visual Studio Build Tools 2022"
     source: str
-    version: str = ""  # "17.14.36408.4"
     complete: bool = True  # False while an installation is unfinished or has failed
 
 
@@ -58,7 +57,7 @@ def find_msvc(host: Host) -> tuple[MsvcToolset, ...]:
 
     That order is: VCINSTALLDIR with VCToolsVersion (an activated prompt; without the latter
     Triton dies of a TypeError, so nothing is taken from it here); the instances of vswhere, the
-    newest first; PATH; Program Files. Within an instance the highest version comes first. An
+    newest first; Program Files. Within an instance the highest version comes first. An
     instance without the C++ tools has an entry with an empty version and
     `missing=("VC\\Tools\\MSVC",)`.
 
@@ -103,8 +102,7 @@ def _toolsets(host: Host) -> Iterator[_Found]:
     vc = host.env.folder("VCINSTALLDIR")
     if vc and version:
         yield vc / "Tools" / "MSVC" / version, _instance(vc.parent, "variable VCINSTALLDIR")
-    asked = sorted(_asked(host), key=lambda i: version_key(i.version), reverse=True)
-    for instance in (*asked, *_on_path(host), *_in_program_files(host)):
+    for instance in (*_asked(host), *_in_program_files(host)):
         tools = instance.path / "VC" / "Tools" / "MSVC"
         versions = [name for name in names_in(tools) if version_key(name)]
         for name in sorted(versions, key=version_key, reverse=True):
@@ -113,46 +111,24 @@ def _toolsets(host: Host) -> Iterator[_Found]:
             yield instance.path, instance
 
 
-def parse(output: bytes) -> tuple[Instance, ...]:
-    """Read the JSON of `vswhere -format json -utf8`.
-
-    Raises:
-        ValueError: it is not the JSON list that vswhere prints.
-    """
-    try:
-        listed = json.loads(output.decode("utf-8-sig", "replace") or "[]")
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-    if not isinstance(listed, list):
-        raise ValueError("not a list")  # noqa: TRY004 - one kind of error for output that is not vswhere's
-    return tuple(
-        Instance(
-            path=(path := Path(entry["installationPath"])),
-            product=str(entry.get("displayName") or _product(path)),
-            source="vswhere",
-            version=str(entry.get("installationVersion") or ""),
-            complete=entry.get("isComplete") is not False,
-        )
-        for entry in listed
-        if isinstance(entry, dict) and isinstance(entry.get("installationPath"), str)
-    )
-
-
-def _asked(host: Host) -> tuple[Instance, ...]:
-    """The instances that vswhere knows; none where it fails."""
+def _asked(host: Host) -> Iterator[Instance]:
+    """The instances that vswhere knows, the newest first; none where it fails."""
     places = (f / "Microsoft Visual Studio/Installer/vswhere.exe" for f in _program_files(host))
     program = next((p for p in places if p.is_absolute() and is_file(p)), None)
-    with contextlib.suppress(OSError, ValueError):
+    listed: object = None
+    with contextlib.suppress(OSError, ValueError, RecursionError):
         done = process.run(program, _ARGUMENTS, timeout=_TIMEOUT) if program else None
-        return parse(done.out) if done and done.code == 0 else ()
-    return ()
-
-
-def _on_path(host: Host) -> Iterator[Instance]:
-    for entry in host.env.path_entries():
-        msvc = next((p for p in entry.parents if p.name.upper() == "MSVC"), None)
-        if msvc is not None and msvc.parent.name.upper() == "TOOLS":
-            yield _instance(msvc.parent.parent.parent, "PATH")
+        listed = json.loads(done.out.decode("utf-8-sig")) if done and done.code == 0 else None
+    entries = [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else []
+    entries.sort(key=lambda e: version_key(str(e.get("installationVersion"))), reverse=True)
+    for entry in entries:
+        if isinstance(entry.get("installationPath"), str):
+            instance = _instance(Path(entry["installationPath"]), "vswhere")
+            yield replace(
+                instance,
+                product=str(entry.get("displayName") or instance.product),
+                complete=entry.get("isComplete") is not False,
+            )
 
 
 def _in_program_files(host: Host) -> Iterator[Instance]:
@@ -183,21 +159,16 @@ def _product(path: Path) -> str:
     return f"Visual Studio {_YEARS.get(year, year)} {path.name}"
 
 
-_KITS = (
-    ("HKLM\\SOFTWARE\\Microsoft\\Microsoft SDKs\\Windows\\v10.0", "InstallationFolder"),
-    ("HKLM\\SOFTWARE\\Microsoft\\Windows Kits\\Installed Roots", "KitsRoot10"),
-)
+_KIT = "HKLM\\SOFTWARE\\Microsoft\\Microsoft SDKs\\Windows\\v10.0"
 
 
 def find_windows_sdks(host: Host) -> tuple[WindowsSdk, ...]:
     """List every SDK version once, in the order of triton-windows' `find_winsdk()`.
 
-    That order is: WindowsSdkDir with WindowsSDKVersion (or WindowsSDKVer); the registry; Program
-    Files\\Windows Kits\\10; the highest version first. `chosen` is the first with `stdlib.h` and
-    `ucrt.lib`, which is all that Triton asks for; `missing` also names `Windows.h` and
-    `kernel32.lib`, which every build needs. Both views of the registry are read; Triton reads
-    the 32-bit view of `v10.0` only, and both hold the same folder where Microsoft's installer
-    wrote them.
+    That order is: WindowsSdkDir with WindowsSDKVersion (or WindowsSDKVer); the registry, in its
+    32-bit view; Program Files\\Windows Kits\\10; the highest version first. `chosen` is the first
+    with `stdlib.h` and `ucrt.lib`, which is all that Triton asks for; `missing` also names
+    `Windows.h` and `kernel32.lib`, which every build needs.
     """
 
     shipped = parts().sdk
@@ -223,13 +194,9 @@ def _sdks(host: Host) -> Iterator[WindowsSdk]:
     version = named.strip().rstrip("\\/")
     if root and version:
         yield WindowsSdk(version=version, path=str(root), source="variable WindowsSdkDir")
-    values = [
-        (host.registry.value(key, name, view=view), f"registry {key}")
-        for key, name in _KITS
-        for view in (32, 64)
-    ]
+    noted = host.registry.value(_KIT, "InstallationFolder", view=32)
     folders = [(str(f / "Windows Kits" / "10"), "Program Files") for f in host.program_files()]
-    for folder, source in (*values, *folders):
+    for folder, source in ((noted, f"registry {_KIT}"), *folders):
         if isinstance(folder, str) and folder:
             names = (n for n in names_in(Path(folder, "Include")) if n.startswith("10."))
             for name in sorted(names, key=version_key, reverse=True):

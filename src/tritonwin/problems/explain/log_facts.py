@@ -232,7 +232,7 @@ def _interpreter(log: LogFacts, line: int) -> Interpreter | None:
     prefix = prefix.replace("/", "\\") if prefix else None
     kind = kind_of(prefix or executable or "")
     if prefix and not running:
-        inner = r"\Scripts\python.exe" if kind in ("venv", "poetry") else r"\python.exe"
+        inner = r"\Scripts\python.exe" if kind == "venv" else r"\python.exe"
         executable = prefix + inner
     return Interpreter(
         executable=executable or ANY_PYTHON,
