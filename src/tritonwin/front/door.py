@@ -44,8 +44,14 @@ class Door:
 
 def show(address: str) -> bool:
     """Open the user's browser; False where there is none."""
-    screen = {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys()
-    if sys.platform not in {"win32", "darwin"} and not screen:
+    if sys.platform == "win32":
+        # webbrowser would look for others in the current folder
+        try:
+            os.startfile(address)  # noqa: S606 - an address of our own
+        except OSError:
+            return False
+        return True
+    if sys.platform != "darwin" and not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
         return False  # one without a screen would start in this terminal
     import webbrowser
 
