@@ -17,8 +17,8 @@ import pytest
 from trees import describe_tree
 
 from tritonwin.journal import RegistryValue, Store, faults, undo
-from tritonwin.journal.registry import RegistryWriter
 from tritonwin.system.codec import from_json, to_json
+from tritonwin.system.registry import Registry
 
 CAN_FORK = hasattr(os, "fork")
 # hundreds of small files a second: not on a disk that others use, where there is a choice
@@ -86,7 +86,7 @@ def _stopped_at(point: int, action: Callable[[], object]) -> bool:
 
 
 @dataclass(frozen=True)
-class FileRegistry(RegistryWriter):
+class FileRegistry(Registry):
     """A registry in a JSON file, so that a process that is killed leaves it as it was then."""
 
     file: Path
@@ -103,10 +103,10 @@ class FileRegistry(RegistryWriter):
         new.write_text(json.dumps(to_json(kept), sort_keys=True))
         new.replace(self.file)
 
-    def value(self, key: str, name: str) -> RegistryValue | None:
+    def stored(self, key: str, name: str) -> RegistryValue | None:
         return self._read().get(key, {}).get(name)
 
-    def set(self, key: str, name: str, value: RegistryValue | None) -> None:
+    def store(self, key: str, name: str, value: RegistryValue | None) -> None:
         tree = self._read()
         values = tree.setdefault(key, {})
         if value is None:

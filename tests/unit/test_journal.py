@@ -233,7 +233,7 @@ def test_a_value_that_others_changed(store: Store, target: Path) -> None:
     registry = FileRegistry(store.root.parent / "registry.json")
     with begin(store, target) as journal:
         journal.set_value(r"HKCU\Environment", "CC", RegistryValue(data="tcc"))
-    registry.set(r"HKCU\Environment", "CC", RegistryValue(data="cl"))
+    registry.store(r"HKCU\Environment", "CC", RegistryValue(data="cl"))
     (conflict,) = undo_last(store).conflicts
     assert conflict.found == "REG_SZ cl"
     assert undo_last(store, force=True).state == "undone"

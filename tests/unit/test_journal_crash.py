@@ -52,7 +52,7 @@ def a_place(files: dict[str, str], target_at: Path | None = None) -> Iterator[Sc
                 file.chmod(0o444)
         place = Scene(Path(name), (target,))
         value = RegistryValue(kind="REG_EXPAND_SZ", data="%A%")
-        place.registry.set("HKCU\\Environment", "CUDA_PATH", value)
+        place.registry.store("HKCU\\Environment", "CUDA_PATH", value)
         yield place
 
 

@@ -31,10 +31,10 @@ from tritonwin.errors import UserError
 from tritonwin.journal import Journal, JournalError, Store, UndoReport, preview, undo
 from tritonwin.journal import journal as writing
 from tritonwin.journal.records import Move
-from tritonwin.journal.registry import this_writer
 from tritonwin.journal.store import resolved
 from tritonwin.journal.view import Imagined
 from tritonwin.remedies.undo import UndoOptions, forget_change, undo_change
+from tritonwin.system.registry import this_registry
 
 linked = pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
 
@@ -201,7 +201,7 @@ def test_another_tritonwin_came_first(
 
 def test_an_undo_is_planned_in_proportion_to_the_files(tmp_path: Path) -> None:
     def calls(count: int) -> int:
-        view, made = Imagined(this_writer()), 0
+        view, made = Imagined(this_registry()), 0
 
         def counted(_: object, event: str, __: object) -> None:
             nonlocal made

@@ -25,10 +25,10 @@ import pytest
 from trees import describe_tree
 
 from tritonwin.journal import Journal, JournalError, RegistryValue, Store, TargetBusyError, undo
-from tritonwin.journal.registry import WindowsWriter
 from tritonwin.patch.engine import RuleChoice
 from tritonwin.patch.rules import FILES
 from tritonwin.patch.session import PatchSession
+from tritonwin.system.registry import WindowsRegistry
 
 ENVIRONMENT = "HKCU\\Environment"
 KEY = "HKCU\\Software\\TritonwinLane\\Below"
@@ -196,7 +196,7 @@ def test_everything_changes_and_comes_back(repair: Repair) -> None:
     before = repair.state()
     repair.apply()
     assert not (repair.target / "_pth").stat().st_mode & stat.S_IWRITE
-    assert {name: WindowsWriter().value(KEY, name) for name in VALUES} == VALUES
+    assert {name: WindowsRegistry().stored(KEY, name) for name in VALUES} == VALUES
     assert repair.restore() == []
     assert repair.state() == before
 

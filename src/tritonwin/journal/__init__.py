@@ -17,9 +17,9 @@ from tritonwin.journal.disk import JournalError
 from tritonwin.journal.faults import faultpoint
 from tritonwin.journal.journal import Journal
 from tritonwin.journal.records import Header, State
-from tritonwin.journal.registry import RegistryValue
 from tritonwin.journal.store import Store, TargetBusyError
 from tritonwin.journal.undo import UndoReport, preview, undo
+from tritonwin.system.registry import RegistryValue
 
 __all__ = [
     "Conflict",

@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 from tritonwin.journal.log import Log
 from tritonwin.journal.records import MakeFolder, Move, SetValue, Step
-from tritonwin.journal.registry import RegistryValue
 from tritonwin.journal.store import same_volume
 from tritonwin.journal.tree import is_compiled, listing_hash
 from tritonwin.journal.view import Machine
+from tritonwin.system.registry import RegistryValue
 
 
 @dataclass(frozen=True)

@@ -25,17 +25,12 @@ from tritonwin.journal.records import (
     SetValue,
     Step,
 )
-from tritonwin.journal.registry import (
-    RegistryValue,
-    RegistryWriter,
-    announce_environment,
-    this_writer,
-)
 from tritonwin.journal.store import PLAN, STEPS, Store, area_name, device, resolved
 from tritonwin.journal.tree import listing, listing_hash, listing_text, stamps
 from tritonwin.journal.undo import undo
 from tritonwin.system.access import can_write, nearest_existing
 from tritonwin.system.codec import Json
+from tritonwin.system.registry import Registry, RegistryValue, this_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,12 +44,12 @@ class Journal:
     """
 
     def __init__(
-        self, store: Store, header: Header, log: Log, registry: RegistryWriter | None = None
+        self, store: Store, header: Header, log: Log, registry: Registry | None = None
     ) -> None:
         self.store = store
         self.header = header
         self.log = log
-        self.registry = registry or this_writer()
+        self.registry = registry or this_registry()
         self._area = store.folder(header.id) / "area"  # where only the user may read
         self._others: dict[int, Path] = {}  # areas at the target, by the number of the device
 
@@ -67,7 +62,7 @@ class Journal:
         title: str,
         plan: Json = None,
         session: str | None = None,
-        registry: RegistryWriter | None = None,
+        registry: Registry | None = None,
     ) -> Journal:
         """Start a journal; the caller holds `store.lock(target)`.
 
@@ -130,7 +125,7 @@ class Journal:
         self.header = self.store.set_state(self.header, "applied", self.log)
         self.store.clear_staged(self.header, self.log)
         if any(isinstance(step, SetValue) for step in self.log.steps):
-            announce_environment()
+            self.registry.announce()
 
     # -- files and folders
 
@@ -217,11 +212,11 @@ class Journal:
         A value that is so already is left alone.
         """
         try:
-            old = self.registry.value(key, name)
+            old = self.registry.stored(key, name)
             if old == value:
                 return
             with self._recorded(SetValue(n=self._n, key=key, name=name, old=old, new=value)):
-                self.registry.set(key, name, value)
+                self.registry.store(key, name, value)
         except OSError as error:
             raise refusal(key, error) from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tritonwin.journal.registry import RegistryValue
+from tritonwin.system.registry import RegistryValue
 
 State = Literal[
     "open",  # being applied, or cut off in the middle

@@ -31,10 +31,10 @@ from tritonwin.journal.records import (
     Step,
     Unreadable,
 )
-from tritonwin.journal.registry import RegistryWriter, announce_environment, this_writer
 from tritonwin.journal.store import Store
 from tritonwin.journal.tree import listing_hash, stamps
 from tritonwin.journal.view import Imagined, Machine
+from tritonwin.system.registry import Registry, this_registry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ class UndoResult:
         return any(r.lost or (r.conflicts and r.state != "undone") for r in self.reports)
 
 
-def preview(store: Store, identifier: str, registry: RegistryWriter | None = None) -> UndoReport:
+def preview(store: Store, identifier: str, registry: Registry | None = None) -> UndoReport:
     """The report that `undo` would return. Nothing is changed.
 
     Raises:
@@ -101,7 +101,7 @@ def undo(
     identifier: str,
     *,
     force: bool = False,
-    registry: RegistryWriter | None = None,
+    registry: Registry | None = None,
     apart: Collection[str] = (),
 ) -> UndoReport:
     """Undo every change of a journal; the caller holds the lock of its target.
@@ -133,12 +133,12 @@ def undo(
 
 
 class _Run:
-    def __init__(self, store: Store, identifier: str, registry: RegistryWriter | None) -> None:
+    def __init__(self, store: Store, identifier: str, registry: Registry | None) -> None:
         self.store = store
         self.header: Header = store.header(identifier)
         self.log: Log = store.log(self.header)
         self.areas = store.areas(identifier, self.log)
-        self.registry = registry or this_writer()
+        self.registry = registry or this_registry()
 
     def _pending(self) -> Iterator[tuple[Step, bool]]:
         """The steps to undo, newest first, and whether it is certain that each was done."""
@@ -189,7 +189,7 @@ class _Run:
         self._set_state("undone")
         disk.discard(self.store.folder(self.header.id) / RESERVE)
         if any(isinstance(step, SetValue) for step, _ in pending):
-            announce_environment()
+            self.registry.announce()
         return replace(self.report(decisions, left), restored=not differs, differs=differs)
 
     def _differing(self, backwards: Backwards) -> Iterator[str]:
@@ -240,7 +240,7 @@ class _Run:
             case PutValue(key, name, value):
                 try:
                     faultpoint("before put value")
-                    self.registry.set(key, name, value)
+                    self.registry.store(key, name, value)
                 except OSError as error:
                     raise refusal(key, error) from error
 

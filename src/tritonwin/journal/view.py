@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from tritonwin.journal import tree
-from tritonwin.journal.registry import RegistryValue, RegistryWriter
+from tritonwin.system.registry import Registry, RegistryValue
 
 Kind = Literal["absent", "file", "folder"]  # a link is a file: renamed, never followed
 
@@ -23,7 +23,7 @@ class Machine:
     Every method may raise OSError.
     """
 
-    registry: RegistryWriter
+    registry: Registry
 
     def kind(self, path: Path) -> Kind:
         try:
@@ -49,7 +49,7 @@ class Machine:
         return frozenset(child.name for child in folder.iterdir())
 
     def value(self, key: str, name: str) -> RegistryValue | None:
-        return self.registry.value(key, name)
+        return self.registry.stored(key, name)
 
 
 @dataclass
