@@ -18,7 +18,7 @@ from oracle import Pc, best
 from wheel_files import make_wheel
 
 from tritonwin.support.links import WheelLink
-from tritonwin.support.lists import ListTable, PackageLists, Place, known_wheels
+from tritonwin.support.lists import ListTable, Place, known_wheels
 
 PURE = "sageattention-1.0.6-py3-none-any.whl"
 TORCH = ("2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.0", "2.13.0", "2.14.1")
@@ -62,14 +62,13 @@ def serve(server: ListServer, folder: Path) -> tuple[str, ListTable]:
     places = []
     for name, files in by_place.items():
         if name in {"wildminder", "lldacing-flash", "lldacing-natten"}:
-            places.append(Place(name=name, form="hub", address=server.hub(f"a/{name}", *files)))
+            hub = server.hub(f"a/{name}", *files)
+            places.append(Place(name=name, form="hub", address=hub, packages=LISTED))
             continue
         assets = [server.asset(file, digest=(name, file.name) not in _unhashed()) for file in files]
         pages = [assets[start : start + 100] for start in range(0, len(assets), 100)]
         address = server.releases(f"a/{name}", *pages)
-        places.append(Place(name=name, form="github-releases", address=address))
-    names = tuple(place.name for place in places)
-    rows = tuple(PackageLists(name=package, places=names) for package in LISTED)
+        places.append(Place(name=name, form="github-releases", address=address, packages=LISTED))
     triton = [f"triton_windows-{v}.0.post9-py3-none-any.whl" for v in set(TRITON.values())]
     index = [make_wheel(folder / "i", file) for file in (*triton, PURE)]
     on_torch = [
@@ -78,7 +77,7 @@ def serve(server: ListServer, folder: Path) -> tuple[str, ListTable]:
     ]
     for tag in TAGS:
         server.index(f"torch/{tag}", *on_torch)
-    table = ListTable(torch=f"{server.address}/torch", places=tuple(places), packages=rows)
+    table = ListTable(torch=f"{server.address}/torch", places=tuple(places))
     return server.index("simple", *index), table
 
 
@@ -86,9 +85,10 @@ def serve_one(server: ListServer, folder: Path) -> ListTable:
     """One place with one wheel of 2 MB that installs anywhere: PURE, at /files/PURE."""
     wheel = make_wheel(folder, PURE, more={"sageattention/data": os.urandom(2**21)})
     address = server.releases("me/sage", [server.asset(wheel)])
-    place = Place(name="mirror", form="github-releases", address=address)
-    row = PackageLists(name="sageattention", places=("mirror",))
-    return ListTable(torch=server.address, places=(place,), packages=(row,))
+    place = Place(
+        name="mirror", form="github-releases", address=address, packages=("sageattention",)
+    )
+    return ListTable(torch=server.address, places=(place,))
 
 
 PORTAL = (
@@ -113,9 +113,8 @@ FAULTS = {
 def as_toml(table: ListTable) -> str:
     """The table as TRITONWIN_LISTS names it."""
     lines = [f"torch = {json.dumps(table.torch)}"]
-    for kind, rows in (("places", table.places), ("packages", table.packages)):
-        for row in rows:
-            lines += [f"[[{kind}]]", *(f"{k} = {json.dumps(v)}" for k, v in asdict(row).items())]
+    for row in table.places:
+        lines += ["[[places]]", *(f"{k} = {json.dumps(v)}" for k, v in asdict(row).items())]
     return "\n".join(lines)
 
 

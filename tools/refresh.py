@@ -259,7 +259,7 @@ def owners(table: ListTable) -> dict[str, str]:
 
 def known_wheels(links: Iterable[WheelLink], table: ListTable, date: str) -> KnownWheels:
     """The wheels for Windows of the table's packages in its places."""
-    packages, begins = {row.name for row in table.packages}, owners(table)
+    packages, begins = {name for place in table.places for name in place.packages}, owners(table)
     groups: dict[tuple[str, str], set[str]] = defaultdict(set)
     for link in links:
         try:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
 from tritonwin.facts.records import Driver, Gpu, Torch
-from tritonwin.support import chooser, matrix, packages, versions, wheels
+from tritonwin.support import chooser, matrix, packages, sources, versions, wheels
 from tritonwin.support.chooser import Chosen, SetChooser, choose
 from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
@@ -112,16 +112,16 @@ def test_wheels_are_read_within_one_time(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def slow(_: WheelLink, seconds: float) -> WheelContent:
         read.append(seconds)
-        monkeypatch.setattr(chooser.time, "monotonic", lambda: 50.0 * len(read))
+        monkeypatch.setattr(sources.time, "monotonic", lambda: 85.0 * len(read))
         return WheelContent(wrong="it is damaged")
 
-    monkeypatch.setattr(chooser.time, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(sources.time, "monotonic", lambda: 0.0)
     monkeypatch.setattr(chooser, "look_into", slow)
     said: list[str] = []
     asked = SetChooser(facts=HEALTHY, sources=Sources(say=said.append))
     files = (SAGE.format(f"2.{n}.0+cu128torch2.9.0") for n in range(5))
     contents = [asked.content_of(link(file)) for file in files]
-    assert read == [120.0, 70.0, 20.0]
+    assert read == [30.0, 30.0, 10.0]
     assert [content.wrong is None for content in contents] == [False] * 3 + [True] * 2
     assert len(said) == 3
 
@@ -179,7 +179,7 @@ def test_an_installed_triton_stays_with_a_new_torch_where_the_card_needs_it(
     monkeypatch.setattr(chooser, "look_into", lambda *_, **__: WheelContent())
     for file in (TW.format("3.2.0.post21"), TW.format("3.5.1.post24"), TORCH.format("2.9.1+cu126")):
         (tmp_path / file).touch()
-    sources = Sources(lists=(str(tmp_path),), offline=True)
+    places = Sources(lists=(str(tmp_path),), offline=True)
     for card, expected in (("7.5", ["torch"]), ("8.9", ["torch", "triton-windows"])):
         facts = replace(
             HEALTHY,
@@ -187,7 +187,7 @@ def test_an_installed_triton_stays_with_a_new_torch_where_the_card_needs_it(
             torch=torch("2.6.0+cu126", "12.6"),
             distributions=(dist("torch", "2.6.0+cu126"), dist("triton-windows", "3.2.0.post21")),
         )
-        found = SetChooser(facts=facts, sources=sources).choose([Requirement("torch")])
+        found = SetChooser(facts=facts, sources=places).choose([Requirement("torch")])
         assert [c.choice.package for c in found.chosen] == expected
 
 

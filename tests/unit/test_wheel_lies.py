@@ -22,7 +22,7 @@ from tritonwin.remedies.target_pip import check_modules
 from tritonwin.support import wheel_files
 from tritonwin.support.addresses import DownloadError
 from tritonwin.support.chooser import SetChooser
-from tritonwin.support.lists import ListTable, PackageLists, Place
+from tritonwin.support.lists import ListTable, Place
 from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_choice import WheelChoice
 from tritonwin.support.wheel_files import WheelRefusedError, obtain
@@ -96,9 +96,8 @@ def nothing_is_fetched_yet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def choice(address: str) -> WheelChoice:
-    row = PackageLists(name="flash-attn", places=("me",))
-    place = Place(name="me", form="github-releases", address=address)
-    sources = Sources(public=ListTable(places=(place,), packages=(row,)))
+    place = Place(name="me", form="github-releases", address=address, packages=("flash-attn",))
+    sources = Sources(public=ListTable(places=(place,)))
     (found,) = SetChooser(facts=HEALTHY, sources=sources).choose([Requirement("flash-attn")]).chosen
     return found.choice
 

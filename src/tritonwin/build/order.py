@@ -273,10 +273,10 @@ def _wheel(
             offline=offline or elsewhere,
         )
         chooser = SetChooser(facts=facts, sources=replace(sources, offline=offline))
-        chosen = chooser.choose([Requirement(wanted)]).chosen
+        choices = chooser.choose([Requirement(wanted)]).choices
     except UserError:
         return None
-    return next((c.choice for c in chosen if c.choice.package == distribution), None)
+    return next((c for c in choices if c.package == distribution), None)
 
 
 def _free(folder: Path) -> int | None:

@@ -34,7 +34,7 @@ from tritonwin.remedies.plan import (
 )
 from tritonwin.remedies.target_pip import staged_site_packages
 from tritonwin.support import install_plan
-from tritonwin.support.install_plan import InstallPlan
+from tritonwin.support.chooser import InstallPlan
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import parse
 from tritonwin.support.wheel_choice import FileSource
@@ -66,9 +66,9 @@ def plan_install(actions: Sequence[Action], context: PlanContext) -> InstallWhee
             context.pip(),
             reinstall=True,
         )
-        if found.complete:
+        if not found.missing:
             return install_change(found.downloads, context.facts)
-    missing = [c for c in found.choices if not c.file] if found else []
+    missing = found.missing if found else ()
     reasons = ["; ".join((c.request, *c.in_short(), *c.notes)) for c in missing]
     names = tuple(choice.package for choice in missing)
     raise NothingFitsError(

@@ -111,17 +111,17 @@ def _planned(
     asked = ", ".join(choice.request for choice in found.choices)
     changes: tuple[Change, ...] = ()
     status: InstallStatus = "nothing-to-do"
-    if found.complete and found.downloads:
+    if found.downloads:
         status = "planned"
         changes = (replace(install_change(found.downloads, facts), why=f"asked for: {asked}"),)
-    if not found.complete:
-        unread = any(choice.unread for choice in found.choices if choice.file is None)
+    if found.missing:
+        unread = any(choice.unread for choice in found.missing)
         status = "unread" if unread else "nothing-fits"
     return Installation(
         status=status,
         choices=found.choices,
         notes=found.notes,
-        plan=Plan(target=found.target or "", changes=changes),
+        plan=Plan(target=facts.target.executable if facts.target else "", changes=changes),
     )
 
 

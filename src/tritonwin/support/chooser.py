@@ -5,7 +5,7 @@ Torch is chosen first, because the others have to fit it.
 
 from __future__ import annotations
 
-import time
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -17,37 +17,20 @@ from packaging.version import Version
 
 from tritonwin.facts.records import Facts
 from tritonwin.support import fitting, matrix, packages, versions, wheels
-from tritonwin.support.addresses import without_secrets
+from tritonwin.support.addresses import DownloadError, without_secrets
 from tritonwin.support.fitting import Needs, needs_of
 from tritonwin.support.links import WheelLink
 from tritonwin.support.lists import keep, kept
-from tritonwin.support.matrix import released, wanted_series
 from tritonwin.support.packages import FORK
 from tritonwin.support.sources import Sources, find
 from tritonwin.support.versions import series
-from tritonwin.support.wheel_choice import Rejection, WheelChoice
+from tritonwin.support.wheel_choice import FileSource, Rejection, WheelChoice
 from tritonwin.support.wheel_files import WheelContent, look_into
 from tritonwin.support.wheels import WheelNameError
 
 ContentOf = Callable[[WheelLink], WheelContent]
 Build = tuple[str | None, str | None]
 
-# The entries of `_merits` in words, for a wheel that fits and is not the best.
-_PREFERRED = (
-    "says for which torch it is built",
-    "is built for the ROCm that is installed",
-    "is the last of which all works on this GPU, as the installed one",
-    "is newer",
-    "is built for this very version of torch",
-    "is built for the CUDA that suits this torch or driver best",
-    "is made for this very Python",
-    "comes with a hash",
-    "is a newer build",
-    "is named first",
-)
-
-
-_LOOKING = 120.0  # seconds for parts of wheels, all of a run together
 _NO_HASH = "no hash is known for it (--allow-unhashed takes it anyway)"
 _UNHASHED = "Without a hash nothing shows whether it was damaged on its way, or replaced"
 
@@ -88,31 +71,27 @@ def choose(
             Rejection(file=link.file, location=location, source=link.source, reasons=reasons)
         )
 
-    ranked: list[tuple[tuple[Any, ...], WheelLink]] = []
+    ranked: list[tuple[dict[str, Any], WheelLink]] = []
     for place, link in enumerate(links):
-        against = _against(request, link, needs, passed, allow_unhashed=allow_unhashed)
-        if against:
+        if against := _against(request, link, needs, passed, allow_unhashed=allow_unhashed):
             reject(link, *against)
         else:
             ranked.append((_merits(link, needs, place), link))
-    ranked.sort(key=lambda item: item[0], reverse=True)
-    best: tuple[tuple[Any, ...], WheelLink] | None = None
-    content = WheelContent()
-    for merits, fit in ranked:
-        if best is not None:
-            differing = next(n for n, merit in enumerate(best[0]) if merit != merits[n])
-            why = f"fits, but {best[1].file} {_PREFERRED[differing]}"
-            reject(fit, why)
+    ranked.sort(key=lambda item: tuple(item[0].values()), reverse=True)
+    taken, content, best = None, WheelContent(), dict[str, Any]()
+    for merits, link in ranked:
+        if taken is not None:
+            better = next(words for words, merit in best.items() if merit != merits[words])
+            reject(link, f"fits, but {taken.file} {better}")
             continue
-        content = content_of(fit)
-        if wrong := fitting.content_misfit(fit, content, needs):
-            reject(fit, wrong)
+        content = content_of(link)
+        if wrong := fitting.content_misfit(link, content, needs):
+            reject(link, wrong)
         else:
-            best = (merits, fit)
+            taken, best = link, merits
     unhashed = [r.file for r in rejected if r.reasons == (_NO_HASH,)]
-    if best is None and unhashed:
+    if taken is None and unhashed:
         notes = (*notes, f"{unhashed[0]} fits. With --allow-unhashed it is taken. {_UNHASHED}")
-    taken = best[1] if best else None
     package = canonicalize_name(request.name)
     choice = WheelChoice(
         package=package,
@@ -160,24 +139,25 @@ def _against(
     return tuple(found)
 
 
-def _merits(link: WheelLink, needs: Needs, place: int) -> tuple[Any, ...]:
-    """The sort key of a fitting wheel: its entries are compared from the first on."""
+def _merits(link: WheelLink, needs: Needs, place: int) -> dict[str, Any]:
+    """The merits of a fitting wheel in words: they are compared from the first on."""
     name, built_for = link.name, link.built_for
     knows = bool(built_for.torch or link.local or link.index or link.metadata)
     torch = needs.torch.version.partition("+")[0] if needs.torch else None
+    stays = name.distribution == FORK and needs.stays(str(name.version))
     rank = wheels.tag_rank(name.tags, needs.tags)
-    return (
-        knows or name.distribution not in packages.load(),
-        needs.rocm is not None and built_for.rocm == needs.rocm,
-        name.distribution == FORK and needs.stays(str(name.version)),
-        Version(name.version.public),
-        torch is not None and built_for.torch == torch,
-        _cuda_merit(link, needs),
-        -(rank or 0),
-        link.sha256 is not None or link.local,
-        name.version,
-        -place,
-    )
+    return {
+        "says for which torch it is built": knows or name.distribution not in packages.load(),
+        "is built for the ROCm that is installed": built_for.rocm == (needs.rocm or ""),
+        "is the last of which all works on this GPU, as the installed one": stays,
+        "is newer": Version(name.version.public),
+        "is built for this very version of torch": torch is not None and built_for.torch == torch,
+        "is built for the CUDA that suits this torch or driver best": _cuda_merit(link, needs),
+        "is made for this very Python": -(rank or 0),
+        "comes with a hash": link.sha256 is not None or link.local,
+        "is a newer build": name.version,
+        "is named first": -place,
+    }
 
 
 def _cuda_merit(link: WheelLink, needs: Needs) -> int:
@@ -206,23 +186,33 @@ def _notes(link: WheelLink, content: WheelContent, needs: Needs) -> Iterator[str
     elif package == "torch" and needs.machine == "ARM64":
         yield matrix.indexes().arm64
     known = packages.load().get(package)
-    compiled = any(tag.platform != "any" for tag in link.name.tags)
-    if known and known.uncompiled and not compiled:
+    if known and known.uncompiled and link.name.pure:
         yield known.uncompiled
-    if compiled and known and link.built_for.torch is None:
+    if known and link.built_for.torch is None and not link.name.pure:
         yield f"{link.file} does not say for which torch it is built: its import is the proof"
 
 
 @dataclass(frozen=True, kw_only=True)
-class WheelSet:
-    """The choices for all requests, torch first."""
+class InstallPlan:
+    """The choices for all requests, torch first, and every file that would be installed.
+
+    Attributes:
+        downloads: the chosen wheels and missing dependencies, in the order of installation; they
+            replace distributions of the same name.
+    """
 
     chosen: tuple[Chosen, ...]
+    downloads: tuple[FileSource, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def complete(self) -> bool:
-        return all(item.link for item in self.chosen)
+    def choices(self) -> tuple[WheelChoice, ...]:
+        return tuple(chosen.choice for chosen in self.chosen)
+
+    @property
+    def missing(self) -> tuple[WheelChoice, ...]:
+        """The requests for which no wheel was found; then there are no downloads."""
+        return tuple(chosen.choice for chosen in self.chosen if chosen.link is None)
 
     @property
     def torch(self) -> WheelLink | None:
@@ -239,7 +229,7 @@ class SetChooser:
     allow_unhashed: bool = False
     _contents: dict[str, WheelContent] = field(default_factory=dict)
 
-    def choose(self, requests: Sequence[Requirement]) -> WheelSet:
+    def choose(self, requests: Sequence[Requirement]) -> InstallPlan:
         """The best torch for which everything else has a wheel, else the best torch.
 
         With a torch that is not the installed one come triton-windows, torchvision and torchaudio,
@@ -247,20 +237,20 @@ class SetChooser:
         """
         passed: dict[Build, str] = {}
         first = tried = self._for_one_torch(requests, passed)
-        while tried.torch is not None and not tried.complete:
-            missing = ", ".join(c.choice.package for c in tried.chosen if not c.link)
+        while tried.torch is not None and tried.missing:
+            missing = ", ".join(choice.package for choice in tried.missing)
             passed[_build(tried.torch)] = f"there is no {missing} for it"
             tried = self._for_one_torch(requests, passed)
-        if tried is first or tried.torch is None or first.torch is None or not tried.complete:
+        if tried is first or tried.torch is None or first.torch is None:
             return first
-        names = ", ".join(c.choice.package for c in first.chosen if not c.link)
+        names = ", ".join(choice.package for choice in first.missing)
         taken, best = tried.torch.name.version, first.torch.name.version
         note = f"torch {taken}, not {best}: there is no {names} for that"
-        return WheelSet(chosen=tried.chosen, notes=(note, *tried.notes))
+        return replace(tried, notes=(note, *tried.notes))
 
     def _for_one_torch(
         self, requests: Sequence[Requirement], passed: Mapping[Build, str]
-    ) -> WheelSet:
+    ) -> InstallPlan:
         needs = replace(needs_of(self.facts), offline=self.sources.offline)
         first = {"torch": 0, FORK: 1}
         to_do = sorted(requests, key=lambda r: first.get(canonicalize_name(r.name), 2))
@@ -273,7 +263,7 @@ class SetChooser:
                 along = list(self._along(found.link, needs, requests))
                 notes += (f"{name} is replaced as well: it is for another torch" for name in along)
                 to_do[1:1] = map(Requirement, along)
-        return WheelSet(chosen=tuple(chosen), notes=tuple(notes))
+        return InstallPlan(chosen=tuple(chosen), notes=tuple(notes))
 
     def _along(
         self, torch: WheelLink, needs: Needs, requests: Iterable[Requirement]
@@ -304,13 +294,6 @@ class SetChooser:
         notes = list(listing.notes)
         if not listing.links:
             notes.append(f"no source names a wheel of {package}: name one (--index, --find-links)")
-        torch, wanted = needs.torch, wanted_series(needs.torch) if needs.torch else None
-        if package == FORK and torch and wanted and not released(wanted):
-            notes.append(
-                f"torch {torch.version} wants Triton {wanted}, and no triton-windows {wanted} "
-                "exists yet: wait for it, or take an older torch "
-                f"(tritonwin install torch {FORK})"
-            )
         found = choose(
             request,
             listing.links,
@@ -335,22 +318,18 @@ class SetChooser:
         """
         if link.location in self._contents:
             return self._contents[link.location]
-        sources, run, content = self.sources, self.sources.run, None
+        sources, key = self.sources, f"{link.location}#{link.sha256}"
         known = link.sha256 is not None and not link.local
-        key = f"{link.location}#{link.sha256}"
-        if known:
-            content = kept(sources.folder, key, WheelContent)
+        content = kept(sources.folder, key, WheelContent) if known else None
         if content is None and link.local:
             content = look_into(link)
-        elif content is None and not sources.offline and run.looked < _LOOKING:
-            sources.say(f"reading parts of {link.file}")
-            began = time.monotonic()
-            try:
-                content = look_into(link, _LOOKING - run.looked)
-            finally:
-                run.looked += time.monotonic() - began
-            if known and content.requires is not None:
-                keep(sources.folder, key, content)
+        elif content is None and not sources.offline:
+            with contextlib.suppress(DownloadError):  # no time is left
+                seconds = sources.run.seconds()
+                sources.say(f"reading parts of {link.file}")
+                content = look_into(link, seconds)
+                if known and content.requires is not None:
+                    keep(sources.folder, key, content)
         self._contents[link.location] = content or WheelContent()
         return self._contents[link.location]
 

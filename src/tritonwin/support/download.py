@@ -37,7 +37,7 @@ from tritonwin.system.waiting import GaveUpError, by_the_clock
 
 _BLOCK = 1024 * 1024
 _PART = 64 * 1024  # bytes of one part of a file
-_CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})")
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(\d{1,15})")
 _LARGEST = 8 * 1024**3  # bytes of a file that is fetched
 _SECONDS = 3600.0  # for it
 _ATTEMPTS = 4
@@ -142,14 +142,20 @@ def fetch(
     """
     url, until = as_written(url), time.monotonic() + _SECONDS
     with _part(to, parts, sha256) as part:
-        kept = is_file(part)
-        try:
-            found = _transfer(url, part, sha256, until, progress)
-        except DownloadError as error:
-            if not kept or isinstance(error, NoAnswerError):
-                raise
-            part.unlink()  # what was kept may be the fault
-            found = _transfer(url, part, sha256, until, progress)
+        for left in reversed(range(_ATTEMPTS)):
+            had = is_file(part)
+            try:
+                found = _transfer(url, part, sha256, until, progress)
+                break
+            except NoAnswerError:
+                # a hash shows later that all parts are of one file
+                if not left or sha256 is None or not part.stat().st_size:
+                    raise
+                time.sleep(_PAUSE)
+            except DownloadError:
+                if not had:
+                    raise
+                part.unlink()  # what came before may be the fault
         try:
             part.replace(to)
         except PermissionError:  # on Windows: another process was quicker, and has it open
@@ -189,39 +195,26 @@ def _transfer(
 ) -> str:
     """Fetch what the file lacks; the hash of all of it.
 
-    A transfer that breaks off is taken up there, where a hash shows that the parts are of one file.
     From a server that sends no rest it comes from the beginning again.
     """
-    digest, shown = hashlib.sha256(), without_secrets(url)
+    digest, said, shown = hashlib.sha256(), Message(), without_secrets(url)
     with part.open("a+b") as stream:
         stream.seek(0)
         while block := stream.read(_BLOCK):
             digest.update(block)
-        done = stream.tell()
-        for left in reversed(range(_ATTEMPTS if sha256 else 1)):
-            said, start = Message(), done
-            headers = {"Range": f"bytes={start}-"} if start else {}
-            try:
-                seconds = max(until - time.monotonic(), 0.001)
-                for block in _blocks(url, _LARGEST, seconds, headers, said):
-                    if start and "Content-Range" not in said:
-                        stream.truncate(0)
-                        digest, start, done = hashlib.sha256(), 0, 0
-                    elif start and not said["Content-Range"].startswith(f"bytes {start}-"):
-                        raise DownloadError(
-                            f"{shown} broke off, and its rest is not to be had",
-                            "Try again, or fetch it by hand and give the file.",
-                        )
-                    stream.write(block)
-                    digest.update(block)
-                    done += len(block)
-                    if progress:
-                        progress(done)
-                break
-            except NoAnswerError:
-                if not left or not done:
-                    raise
-                time.sleep(_PAUSE)
+        start = stream.tell()
+        headers = {"Range": f"bytes={start}-"} if start else {}
+        seconds = max(until - time.monotonic(), 0.001)
+        for block in _blocks(url, _LARGEST, seconds, headers, said):
+            if start and "Content-Range" not in said:
+                stream.truncate(0)
+                digest, start = hashlib.sha256(), 0
+            elif start and not said["Content-Range"].startswith(f"bytes {start}-"):
+                raise DownloadError(f"{shown} broke off, and its rest is not to be had")
+            stream.write(block)
+            digest.update(block)
+            if progress:
+                progress(stream.tell())
     if sha256 is not None and digest.hexdigest() != sha256.lower():
         raise DownloadError(
             f"{shown} has the hash {digest.hexdigest()}, not {sha256}",
@@ -257,40 +250,36 @@ class RangedFile(io.RawIOBase):
         self._parts: dict[int, bytes] = {}
         self._at = self.taken = self.size = 0
         # not the end: some storage knows no ranges that count from there
-        self._fetch(0, _PART)
+        self._fetch(0)
 
-    def _fetch(self, start: int, end: int) -> None:
-        said, content = Message(), b""
-        wanted = f"bytes={start}-{end - 1}"
+    def _fetch(self, number: int) -> None:
+        start, said, content = number * _PART, Message(), b""
+        wanted = {"Range": f"bytes={start}-{start + _PART - 1}"}
         seconds = max(self._until - time.monotonic(), 0.001)
-        for block in _blocks(self._url, 2 * _BLOCK, seconds, {"Range": wanted}, said):
+        for block in _blocks(self._url, 2 * _BLOCK, seconds, wanted, said):
             if "Content-Range" not in said:
                 break
             content += block
         found = _CONTENT_RANGE.fullmatch(said.get("Content-Range", ""))
         self.taken += len(content)
-        fits = found and int(found[1]) == start and int(found[2]) - start + 1 == len(content)
-        if not found or not fits or not content:
+        first, size = (int(found[1]), int(found[2])) if found else (-1, 0)
+        if first != start or not content or len(content) != min(_PART, size - start):
             raise NoRangesError(f"{without_secrets(self._url)} is not sent in parts")
-        self._parts[start] = content
-        self.size = int(found[3])
+        self._parts[number], self.size = content, size
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer, or a part of it; raises NoRangesError beyond `most`."""
         if self._at >= self.size:
             return 0
-        for start, part in self._parts.items():
-            if start <= self._at < start + len(part):
-                piece = part[self._at - start :][: len(buffer)]
-                buffer[: len(piece)] = piece
-                self._at += len(piece)
-                return len(piece)
-        later = [start for start in self._parts if start > self._at]
-        end = min(self._at + _PART, self.size, *later)
-        if self.taken + end - self._at > self._most:
-            raise NoRangesError(f"more than {self._most} bytes would have to be read")
-        self._fetch(self._at, end)
-        return self.readinto(buffer)
+        number, offset = divmod(self._at, _PART)
+        if number not in self._parts:
+            if self.taken + _PART > self._most:
+                raise NoRangesError(f"more than {self._most} bytes would have to be read")
+            self._fetch(number)
+        piece = self._parts[number][offset:][: len(buffer)]
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]

@@ -17,7 +17,7 @@ from tritonwin.facts.distributions import read_requirement
 from tritonwin.facts.records import Facts, Torch
 from tritonwin.support import matrix, packages, versions, wheels
 from tritonwin.support.links import WheelLink
-from tritonwin.support.matrix import Generation, served_series, wanted_series
+from tritonwin.support.matrix import Generation, released, served_series, wanted_series
 from tritonwin.support.packages import FORK
 from tritonwin.support.versions import fits, older, series
 from tritonwin.support.wheel_files import MACHINES, WheelContent, module_misfit
@@ -159,13 +159,9 @@ def _python(link: WheelLink, needs: Needs) -> str | None:
 def _emulated(link: WheelLink, needs: Needs) -> str | None:
     package = link.name.distribution
     on_gpu = package in {"torch", FORK} or package in packages.load()
-    if not needs.emulated or not on_gpu or _pure(link):
+    if not needs.emulated or not on_gpu or link.name.pure:
         return None
     return "this Python is one for x64, emulated on an ARM64 PC: no CUDA kernel runs in it"
-
-
-def _pure(link: WheelLink) -> bool:
-    return all(tag.platform == "any" for tag in link.name.tags)
 
 
 def _same_index(link: WheelLink, needs: Needs) -> str | None:
@@ -197,7 +193,7 @@ def _torch_abi(link: WheelLink, needs: Needs) -> str | None:
 
 def _package_gpus(link: WheelLink, needs: Needs) -> str | None:
     package = packages.load().get(link.name.distribution)
-    if package is None or package.capability is None or not needs.gpus or _pure(link):
+    if package is None or package.capability is None or not needs.gpus or link.name.pure:
         return None
     served = [gpu for gpu in needs.gpus if fits(gpu, package.capability)]
     if not served:
@@ -302,6 +298,12 @@ def advice(package: str, needs: Needs) -> Iterator[str]:
         yield from (n.text for n in matrix.load().notes if n.subject.lower().startswith(vendor))
     if on_gpu:
         yield from (g.advice for g in _generations(needs) if g.advice)
+    wanted = wanted_series(needs.torch) if needs.torch else None
+    if package == FORK and needs.torch and wanted and not released(wanted):
+        yield (
+            f"torch {needs.torch.version} wants Triton {wanted}, and no triton-windows {wanted} "
+            f"exists yet: wait for it, or take an older torch (tritonwin install torch {FORK})"
+        )
     if package == "torch" and needs.gpus and needs.driver_cuda and not needs.torch_tags:
         yield (
             f"no build of torch fits a driver for CUDA {needs.driver_cuda} and compute capability "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -16,7 +16,7 @@ from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import addresses, matrix, packages
 from tritonwin.support.addresses import is_url
-from tritonwin.support.chooser import SetChooser
+from tritonwin.support.chooser import InstallPlan, SetChooser
 from tritonwin.support.fitting import Needs, for_chip, needs_of
 from tritonwin.support.links import WheelLink
 from tritonwin.support.lists import public_lists, token_of
@@ -30,32 +30,12 @@ from tritonwin.support.pip import (
     dry_run,
 )
 from tritonwin.support.sources import Sources
-from tritonwin.support.wheel_choice import FileSource, WheelChoice
+from tritonwin.support.wheel_choice import FileSource
 from tritonwin.support.wheel_files import content_of, obtain
 from tritonwin.support.wheels import WheelNameError, read
 from tritonwin.system.files import is_folder
 from tritonwin.system.host import Host, data_folder
 from tritonwin.system.shells import word
-
-
-@dataclass(frozen=True, kw_only=True)
-class InstallPlan:
-    """The choices with their reasons, and every file that would be installed.
-
-    Attributes:
-        downloads: the chosen wheels and missing dependencies, in the order of installation; they
-            replace distributions of the same name.
-    """
-
-    target: str | None
-    choices: tuple[WheelChoice, ...]
-    downloads: tuple[FileSource, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def complete(self) -> bool:
-        """True if a wheel was found for every request."""
-        return all(choice.file for choice in self.choices)
 
 
 def sources_for(
@@ -124,8 +104,7 @@ def plan(
 ) -> InstallPlan:
     """Choose a wheel for every request, and find the missing dependencies. Nothing changes.
 
-    If one request finds no wheel, there are no downloads: see `InstallPlan.complete`. A torch
-    that is needed and not installed is added.
+    A torch that is needed and not installed is added.
 
     Args:
         requests: from `parse_request`.
@@ -138,25 +117,18 @@ def plan(
     chooser = SetChooser(facts=facts, sources=sources, allow_unhashed=allow_unhashed)
     notes: tuple[str, ...] = ()
     while True:
-        together = chooser.choose(requests)
-        chosen = together.chosen
-        new = [c.link for c in chosen if c.link and (reinstall or not c.choice.installed)]
-        downloads = resolve(facts, new, pip, chooser) if new and together.complete else ()
+        found = chooser.choose(requests)
+        new = [c.link for c in found.chosen if c.link and (reinstall or not c.choice.installed)]
+        downloads = () if found.missing else resolve(facts, new, pip, chooser)
+        found = replace(found, downloads=downloads, notes=(*notes, *found.notes))
+        if any(choice.package == "torch" for choice in found.choices):
+            return found
         # pip alone would take the torch of the default index, which is the CPU build on Windows
-        asked = {choice.choice.package for choice in chosen}
-        for_a_dependency = "torch" not in asked and any(d.name == "torch" for d in downloads)
-        for_a_choice = facts.torch is None and not together.complete
-        named = any(canonicalize_name(request.name) == "torch" for request in requests)
-        if named or not (for_a_dependency or for_a_choice):
-            break
+        for_a_dependency = any(download.name == "torch" for download in downloads)
+        if not for_a_dependency and (facts.torch or not found.missing):
+            return found
         requests = [Requirement("torch"), *requests]
         notes = ("torch is needed and is not installed",)
-    return InstallPlan(
-        target=facts.target.executable if facts.target else None,
-        choices=tuple(c.choice for c in chosen),
-        downloads=downloads,
-        notes=(*notes, *together.notes),
-    )
 
 
 def parse_request(text: str) -> Requirement:
@@ -209,6 +181,8 @@ def resolve(
     Raises:
         PipError: pip finds no set that fits, or insists on other files.
     """
+    if not links:
+        return ()
     wanted: list[str] = []
     names = {link.name.distribution for link in links}
     chip = needs_of(facts).chip

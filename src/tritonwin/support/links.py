@@ -13,11 +13,11 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from html.parser import HTMLParser
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from tritonwin.support.addresses import for_record, is_trusted, is_url, local_path, share_of
@@ -100,39 +100,58 @@ def read_list(text: str, base: str, source: str) -> tuple[WheelLink, ...]:
     if start in {"{", "["}:
         with contextlib.suppress(ValueError, RecursionError):
             return read_json(json.loads(text), base, source)
-    return _distinct((_from_html if start == "<" else _from_lines)(text, base, source))
+    if start == "<":
+        page_base, entries = _in_html(text, base)
+        return _links(entries, base, source, page_base)
+    return _links(_in_lines(text), base, source)
 
 
 def read_json(tree: Any, base: str, source: str) -> tuple[WheelLink, ...]:
     """The wheels that a list in JSON names, each once; arguments as for `read_list`."""
-    return _distinct(_from_json(tree, base, source))
+    return _links(_in_json(tree), base, source)
 
 
-def _distinct(links: Iterable[WheelLink]) -> tuple[WheelLink, ...]:
+# An address, and what stands beside it, by the names of PEP 691.
+_Entry: TypeAlias = tuple[str, Mapping[str, Any]]
+
+
+def _links(
+    entries: Iterable[_Entry], page: str, source: str, base: str | None = None
+) -> tuple[WheelLink, ...]:
+    """The links of the entries of `page`; `base` is what their addresses are relative to."""
     found: dict[str, WheelLink] = {}
-    for link in islice(links, 2 * MAX_LINKS):
-        found.setdefault(link.location, link)
+    for address, entry in islice(entries, 2 * MAX_LINKS):
+        with contextlib.suppress(ValueError):  # an address with half a bracket
+            link = _link(address, entry, page, source, base or page)
+            found.setdefault(link.location, link)
         if len(found) >= MAX_LINKS:
             break
     return tuple(found.values())
 
 
-def _link(
-    address: str, page: str, source: str, *, base: str | None = None, **known: Any
-) -> WheelLink:
-    """The link of an address on `page`; `base` is what the page says its links are relative to."""
+def _link(address: str, entry: Mapping[str, Any], page: str, source: str, base: str) -> WheelLink:
     plain, fragment = urldefrag(address.strip())
-    in_fragment = _HASH.search(fragment)
-    location = urljoin(base or page, plain) if page else plain
-    said = {known.pop("sha256", None), in_fragment[1].lower() if in_fragment else None} - {None}
-    wrong_hash = known.pop("wrong_hash", False) or _BAD_HASH.search(fragment) or len(said) > 1
-    refused = "its hash is malformed, or one of two that differ" if wrong_hash else None
+    location = _BLOB_PAGE.sub(r"\1/resolve/", urljoin(base, plain) if page else plain)
+    hashes, in_fragment = entry.get("hashes"), _HASH.search(fragment)
+    texts = [hashes.get("sha256")] if isinstance(hashes, dict) else []
+    texts += [entry.get(name) for name in ("sha256", "digest", "hash")]
+    texts = [x for x in texts if not (isinstance(x, str) and (not x or _OTHER_DIGEST.match(x)))]
+    beside = next((x for x in texts if x is not None), None)
+    digest = _DIGEST.fullmatch(beside) if isinstance(beside, str) else None
+    said = {found[1].lower() for found in (in_fragment, digest) if found}
+    malformed = _BAD_HASH.search(fragment) or (beside is not None and not digest) or len(said) > 1
+    size, python, yanked = (entry.get(name) for name in ("size", "requires-python", "yanked"))
+    apart = entry.get("core-metadata") or entry.get("dist-info-metadata")
+    refused = "its hash is malformed, or one of two that differ" if malformed else None
     return WheelLink(
-        location=_BLOB_PAGE.sub(r"\1/resolve/", location),
+        location=location,
         source=source,
-        sha256=None if wrong_hash or not said else said.pop(),
+        sha256=None if malformed or not said else said.pop(),
+        size=size if type(size) is int else None,
+        requires_python=python if isinstance(python, str) else None,
+        yanked=yanked if isinstance(yanked, str) else "" if yanked is True else None,
+        metadata=f"{location}.metadata" if apart else None,
         refused=not_offered(plain, location, page) or refused,
-        **known,
     )
 
 
@@ -169,18 +188,19 @@ def not_offered(written: str, location: str, page: str) -> str | None:
     return None
 
 
-def _from_lines(text: str, base: str, source: str) -> Iterator[WheelLink]:
+def _in_lines(text: str) -> Iterator[_Entry]:
     for line in text.splitlines():
         if line.lstrip().startswith("#"):
             continue
         found = [address for word in _WORD.findall(line) if (address := _file_in(word))]
-        known: dict[str, Any] = {}
+        entry: dict[str, str] = {}
         if len(found) == 1:  # a hash elsewhere in the line belongs to it
-            known["wrong_hash"] = _BAD_HASH_IN_TEXT.search(line) is not None
             hashes = _HASH.findall(line)
-            known |= {"sha256": hashes[0].lower()} if len(hashes) == 1 else {}
-        for address in found:
-            yield _link(address, base, source, **known)
+            if _BAD_HASH_IN_TEXT.search(line):
+                entry["sha256"] = "malformed"
+            elif len(hashes) == 1:
+                entry["sha256"] = hashes[0]
+        yield from ((address, entry) for address in found)
 
 
 def _file_in(word: str) -> str | None:
@@ -223,31 +243,26 @@ class _Anchors(HTMLParser):
             self.base = address
 
 
-def _from_html(text: str, page: str, source: str) -> Iterator[WheelLink]:
+def _in_html(text: str, page: str) -> tuple[str, list[_Entry]]:
+    """The base of a page, and the files of its anchors."""
     found, base = _Anchors(), page
     # AssertionError: Python's parser, of "<![DOCTYPE"
     with contextlib.suppress(AssertionError, _LongPageError):
         found.feed(text if _LONG_TAG.search(text) is None else "")
     with contextlib.suppress(ValueError):
         base = urljoin(page, found.base or "")
+    entries: list[_Entry] = []
     for anchor in found.found:
-        href = anchor["href"] or ""
         with contextlib.suppress(ValueError):  # an address with half a bracket
-            if not urlsplit(urldefrag(href)[0]).path.endswith(_SUFFIXES):
-                continue
-            link = _link(
-                href,
-                page,
-                source,
-                base=base,
-                requires_python=anchor.get("data-requires-python") or None,
-                yanked=(anchor["data-yanked"] or "") if "data-yanked" in anchor else None,
-            )
-            apart = {"data-core-metadata", "data-dist-info-metadata"} & anchor.keys()
-            yield replace(link, metadata=f"{link.location}.metadata") if apart else link
+            if urlsplit(urldefrag(anchor["href"] or "")[0]).path.endswith(_SUFFIXES):
+                said = {name.removeprefix("data-"): value or "" for name, value in anchor.items()}
+                apart = {"core-metadata", "dist-info-metadata"} & said.keys()
+                said |= dict.fromkeys(apart, "true")  # stated without a value as well
+                entries.append((anchor["href"] or "", said))
+    return base, entries
 
 
-def _from_json(tree: Any, base: str, source: str) -> Iterator[WheelLink]:
+def _in_json(tree: Any) -> Iterator[_Entry]:
     """Every wheel in the tree: an address, with the hash and the versions that stand beside it."""
     to_do = [tree]  # from the end; Python would recurse less deep than its reader of JSON does
     for _ in range(MAX_PARTS):
@@ -255,36 +270,11 @@ def _from_json(tree: Any, base: str, source: str) -> Iterator[WheelLink]:
             return
         node = to_do.pop()
         if isinstance(node, str):
-            yield _link(node, base, source)
+            yield node, {}
         elif isinstance(node, list):
             to_do += [v for v in reversed(node) if isinstance(v, (list, dict)) or _is_file(v)]
         else:
             named = [v for v in node.values() if _is_file(v)]
             addresses = [v for v in named if is_url(v)] or [v for v in named if "/" in v]
-            for address in addresses or named[:1]:
-                yield _described(address, node, base, source)
+            yield from ((address, node) for address in addresses or named[:1])
             to_do += [v for v in reversed(node.values()) if isinstance(v, (list, dict))]
-
-
-def _described(address: str, entry: Mapping[str, Any], base: str, source: str) -> WheelLink:
-    known: dict[str, Any] = {}
-    hashes = entry.get("hashes")
-    digests = [hashes.get("sha256")] if isinstance(hashes, dict) else []
-    for text in (*digests, entry.get("sha256"), entry.get("digest"), entry.get("hash")):
-        if text is None or text == "" or (isinstance(text, str) and _OTHER_DIGEST.match(text)):
-            continue
-        found = _DIGEST.fullmatch(text) if isinstance(text, str) else None
-        known["wrong_hash"] = found is None
-        known["sha256"] = found[1].lower() if found else None
-        break
-    if type(entry.get("size")) is int:
-        known["size"] = entry["size"]
-    if isinstance(entry.get("requires-python"), str):
-        known["requires_python"] = entry["requires-python"]
-    yanked = entry.get("yanked", False)
-    if yanked is not False:
-        known["yanked"] = yanked if isinstance(yanked, str) else ""
-    link = _link(address, base, source, **known)
-    if entry.get("core-metadata") or entry.get("dist-info-metadata"):
-        link = replace(link, metadata=link.location + ".metadata")
-    return link

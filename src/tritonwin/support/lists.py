@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from tritonwin.errors import UserError
-from tritonwin.support import addresses, download
+from tritonwin.support import download
 from tritonwin.support.addresses import DownloadError, without_secrets
 from tritonwin.support.links import WheelLink
 from tritonwin.system import toml
@@ -45,6 +44,7 @@ class Place:
         name: empty for one that the user, or the target's pip, named.
         form: None: found out when it is asked.
         address: of the API, the index, the page; or a path.
+        packages: that it has, by their normalised names.
         hashes: how the SHA-256 of its wheels is known.
         trust: why it is asked.
         checked: the day on which this was looked at.
@@ -53,6 +53,7 @@ class Place:
     name: str = ""
     form: Form | None = None
     address: str
+    packages: tuple[str, ...] = ()
     hashes: str = ""
     trust: str = ""
     checked: str = ""
@@ -60,14 +61,6 @@ class Place:
     @property
     def shown(self) -> str:
         return self.name or without_secrets(self.address)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PackageLists:
-    """The places of one package, by their names, the preferred one first."""
-
-    name: str  # normalised
-    places: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,32 +73,10 @@ class ListTable:
 
     torch: str | None = None
     places: tuple[Place, ...]
-    packages: tuple[PackageLists, ...]
 
     def of(self, package: str) -> tuple[Place, ...]:
         """The places of a package (its normalised name), the preferred one first."""
-        by_name = {place.name: place for place in self.places}
-        rows = (row for row in self.packages if row.name == package)
-        return tuple(by_name[name] for row in rows for name in row.places)
-
-    def faults(self) -> Iterator[str]:
-        """Contradictions in the table, and addresses that may not be used."""
-        names = [place.name for place in self.places]
-        if self.torch and not addresses.is_trusted(self.torch):
-            yield "torch: only https, localhost and local files are used"
-        for place in self.places:
-            if names.count(place.name) > 1:
-                yield f"two places are called {place.name}"
-            if not place.name or place.form is None:
-                yield f"{place.name or place.address}: a place has a name and a form"
-            if not addresses.is_trusted(place.address):
-                yield f"{place.name}: only https, localhost and local files are used"
-            if place.form == "hub" and not HUB_TREE.fullmatch(place.address):
-                yield f"{place.name}: the address of a hub is https://HOST/api/models/A/B/tree/main"
-        for package in self.packages:
-            for name in package.places:
-                if name not in names:
-                    yield f"{package.name}: there is no place {name}"
+        return tuple(place for place in self.places if package in place.packages)
 
 
 def public_lists(environment: Environment) -> ListTable:
@@ -119,22 +90,13 @@ def public_lists(environment: Environment) -> ListTable:
         return toml.read_resource("tritonwin.support", "lists.toml", ListTable)
     try:
         text = download.read(named, limit=_TABLE_LIMIT, timeout=_SECONDS)
-    except DownloadError as error:
-        raise UserError(
-            f"{VARIABLE}: {error}", "Correct the variable, or add --no-default-lists."
-        ) from None
-    try:
         tree = toml.loads(text.decode("utf-8-sig"))
-        table = from_json(ListTable, tree, "lists", strict=True)
-        wrong = next(table.faults(), None)
-    except ValueError as error:
-        wrong = str(error)
-    if wrong is not None:
+        return from_json(ListTable, tree, "lists", strict=True)
+    except (DownloadError, ValueError) as error:
         raise UserError(
-            f"{without_secrets(named)}, which {VARIABLE} names, is no table of lists: {wrong}",
-            "docs/install.md shows such a table.",
-        )
-    return table
+            f"{without_secrets(named)}, which {VARIABLE} names, is no table of lists: {error}",
+            "Correct it as docs/install.md shows, or add --no-default-lists.",
+        ) from None
 
 
 def token_of(environment: Environment) -> str | None:

@@ -35,8 +35,8 @@ ACCEPT = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5, */*;q
 PAGE_LIMIT = 64 * 2**20  # bytes
 _LIST_SUFFIXES = (".json", ".html", ".htm", ".txt", ".md", ".csv", ".whl")
 _MOST_PAGES = 50
-_SECONDS = 30.0  # for one page
-_TOGETHER = 120.0  # for all pages of a run
+_SECONDS = 30.0  # for one page or wheel
+_TOGETHER = 180.0  # for all pages of a run, and the parts of wheels that are read
 _QUERIES = {"github-releases": "?per_page=100", "hub": "?recursive=true"}
 _GITHUB = "https://api.github.com/"
 
@@ -62,14 +62,13 @@ class _Run:
     silent: set[str] = field(default_factory=set)
     told: set[str] = field(default_factory=set)  # places, each a line once
     until: float | None = None
-    looked: float = 0.0  # seconds for wheels that were read in parts
 
     def seconds(self) -> float:
-        """Time for the next page; raises DownloadError where all of it is used up."""
+        """Time for the next page or wheel; raises DownloadError where all of it is used up."""
         now = time.monotonic()
         self.until = self.until or now + _TOGETHER
         if now >= self.until:
-            raise DownloadError(f"not asked: the lists together took {_TOGETHER:.0f} s")
+            raise DownloadError(f"not asked: the places of wheels took {_TOGETHER:.0f} s")
         return min(_SECONDS, self.until - now)
 
 
@@ -171,60 +170,46 @@ def _belongs(link: WheelLink, package: str) -> bool:
 
 def _answer(place: Place, package: str, sources: Sources) -> Listing | None:
     """All wheels of a place; for an index, those of the package. None: it is not there."""
-    if place.form is None:
-        return _of_any_form(place, package, sources)
-    address = place.address + _QUERIES.get(place.form, "")
-    if place.form == "index":
+    path, form = addresses.local_path(place.address), place.form
+    if path is not None:
+        return _on_disk(place, path.absolute(), package)
+    if form is None:  # named by the user: a wheel, a list, or an index
+        plain = place.address.partition("?")[0].partition("#")[0].lower()
+        if plain.endswith(".whl"):
+            return Listing(links=read_list(place.address, "", place.shown))
+        if not plain.endswith(_LIST_SUFFIXES):
+            found = _answer(replace(place, form="index"), package, sources)
+            if found is not None:
+                return found
+    address = place.address + _QUERIES.get(form or "", "")
+    if form == "index":
         address = f"{place.address.rstrip('/')}/{package}/"
     answers = sources.run.answers
     if address not in answers:
-        path = addresses.local_path(address)
-        if path is not None:
-            answers[address] = _on_disk(place, path)
-        else:
-            answers[address] = _from_network(place, address, sources)
+        answers[address] = _from_network(place, address, sources)
     return answers[address]
 
 
-def _of_any_form(place: Place, package: str, sources: Sources) -> Listing | None:
-    """A place that the user named: a folder, a file, a list, an index or a wheel."""
-    path = addresses.local_path(place.address)
-    if path is not None and is_folder(path):
-        return Listing(links=(*_folder(path.absolute()), *_folder(path.absolute() / package)))
-    if place.address.partition("?")[0].partition("#")[0].lower().endswith(".whl"):
-        if path is None:
-            return Listing(links=read_list(place.address, "", place.shown))
-        if is_file(path):
-            location = str(path.absolute())
-            return Listing(links=(WheelLink(location=location, source=location),))
-    if path is None and not urlsplit(place.address).path.lower().endswith(_LIST_SUFFIXES):
-        found = _answer(replace(place, form="index"), package, sources)
-        if found is not None:
-            return found
-    return _answer(replace(place, form="page"), package, sources)
-
-
-def _on_disk(place: Place, path: Path) -> Listing | None:
-    path = path.absolute()
-    if place.form == "index" and not is_file(path / "index.html"):
-        return Listing(links=_folder(path))  # a folder of wheels is not an index to pip
-    file = path / "index.html" if is_folder(path) else path
+def _on_disk(place: Place, path: Path, package: str) -> Listing:
+    """The wheels of a folder and of the one for the package below it, or of a file with a list."""
+    if path.suffix.lower() == ".whl" and is_file(path):
+        return Listing(links=(WheelLink(location=str(path), source=str(path)),))
+    lists, links = list[Path](), list[WheelLink]()
+    if place.form != "index" and not is_folder(path):
+        lists.append(path)
+    for folder in (path, path / package)[place.form == "index" :]:
+        names = names_in(folder)
+        if "index.html" in names:
+            lists.append(folder / "index.html")
+            continue  # other wheels in it are not offered, as a server would not
+        wheels = (str(folder / name) for name in names if name.endswith(".whl"))
+        links += (WheelLink(location=wheel, source=f"folder {folder}") for wheel in wheels)
     try:
-        return Listing(links=_local_page(place, file))
+        for file in lists:
+            links += _links(place, download.read(str(file), limit=PAGE_LIMIT), file.as_uri())
     except DownloadError as error:
         return Listing(notes=(f"{place.name}: {error}".removeprefix(": "),), unread=True)
-
-
-def _folder(folder: Path) -> tuple[WheelLink, ...]:
-    names = names_in(folder)
-    if "index.html" in names:
-        return _local_page(Place(address=str(folder)), folder / "index.html")
-    wheels = (str(folder / name) for name in names if name.endswith(".whl"))
-    return tuple(WheelLink(location=wheel, source=f"folder {folder}") for wheel in wheels)
-
-
-def _local_page(place: Place, file: Path) -> tuple[WheelLink, ...]:
-    return _links(place, download.read(str(file), limit=PAGE_LIMIT), file.as_uri())
+    return Listing(links=tuple(links))
 
 
 # --- the network
@@ -304,13 +289,12 @@ def _following(address: str, written: str) -> str:
     Raises:
         _NotAListError: it is none, or is elsewhere.
     """
-    own = urlsplit(address).netloc
+    own = urlsplit(address)
+    host = own.netloc.rpartition("@")[2]
     with contextlib.suppress(ValueError):
         parts = urlsplit(urljoin(address, written))
-        following = parts._replace(netloc=own).geturl()
-        same = parts.netloc in {own, own.rpartition("@")[2]}
-        if same and parts.scheme == urlsplit(address).scheme:
-            return following
+        if parts.scheme == own.scheme and parts.netloc in {own.netloc, host}:
+            return parts._replace(netloc=own.netloc).geturl()
     raise _NotAListError(f"it leads on to {without_secrets(written)}")
 
 
@@ -340,7 +324,10 @@ def _links(place: Place, content: bytes, address: str) -> tuple[WheelLink, ...]:
 
 def _of_hub(place: Place, entry: Mapping[str, Any]) -> dict[str, Any]:
     """A file of a hub's tree in the form of other lists."""
-    host, repository, revision = HUB_TREE.findall(place.address)[0]
+    found = HUB_TREE.fullmatch(place.address)
+    if found is None:
+        raise _NotAListError("a hub's address is https://HOST/api/models/OWNER/NAME/tree/main")
+    host, repository, revision = found.groups()
     path = quote(entry["path"], safe="/+")
     return {
         "url": f"{host}/{repository}/resolve/{revision}/{path}",

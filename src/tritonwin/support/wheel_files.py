@@ -102,7 +102,6 @@ def look_into(link: WheelLink, seconds: float = _SECONDS) -> WheelContent:
     path = addresses.local_path(link.location)
     if path is not None:
         return content_of(path)
-    seconds = min(seconds, _SECONDS)
     # some mirrors serve the metadata of PEP 658 without saying so
     address = link.metadata or (f"{link.location}.metadata" if link.index else None)
     if address is not None:

@@ -61,6 +61,11 @@ class WheelName:
     tags: frozenset[Tag]
     built_for: BuiltFor
 
+    @property
+    def pure(self) -> bool:
+        """True for a wheel without compiled modules."""
+        return all(tag.platform == "any" for tag in self.tags)
+
 
 def read_local(local: str | None) -> BuiltFor:
     """Read a local version such as `cu128torch2.8.0`; what is not in it stays None."""
