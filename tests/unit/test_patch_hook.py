@@ -195,9 +195,6 @@ def test_a_c_source_is_read_from_a_patched_copy(target: Target) -> None:
     assert "#include <windows.h>" in target.say(code)
     assert target.say(code).count("#include <windows.h>") == 1
     assert source.read_bytes() == DRIVER_C.replace("\n", "\r\n").encode()
-    (copy,) = (target.site / "__pycache__").glob("*.driver.c")
-    copy.write_bytes(copy.read_bytes()[:40])
-    assert "#include <windows.h>" in target.say(code)
 
 
 def test_backends_loaded_by_their_path(target: Target) -> None:
@@ -221,7 +218,6 @@ def test_a_c_source_with_nothing_to_do_is_read_itself(target: Target, text: str)
     """One that is patched on disk, and one in which no rule finds its place."""
     target.file.with_name("driver.c").write_text(text)
     assert target.say(SOURCE) == "False"
-    assert not list(target.site.glob("__pycache__/*.driver.c"))
 
 
 def test_a_module_in_another_place_is_another_module(target: Target) -> None:
@@ -265,7 +261,7 @@ def _cut(data: bytes, after: bytes, more: int = 0) -> bytes:
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda data: b"",
     "NULs": lambda data: bytes(len(data)),
-    "NULs at the end": lambda data: data[:50_000] + bytes(len(data) - 50_000),
+    "NULs at the end": lambda data: data[: len(data) // 2] + bytes(len(data) // 2),
     "cut in the docstring": lambda data: data[:100],
     "cut in the imports": lambda data: _cut(data, b"from importlib"),
     "cut in the settings": lambda data: _cut(data, b"SETTINGS: dict[str, Any] = ", 40_000),

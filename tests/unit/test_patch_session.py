@@ -322,4 +322,4 @@ def test_a_source_without_end_is_not_read(session: PatchSession) -> None:
     assert {r.state for r in status.rules if r.file.endswith("nvidia/driver.c")} == {"unknown"}
     (refusal,) = refused.refused
     assert (refusal.file, refusal.found) == ("backends/nvidia/driver.c", None)
-    assert "larger than 4 MiB" in refusal.misfits[0].reason
+    assert "larger than 4 MiB" in next(iter(refusal.misfits.values()))

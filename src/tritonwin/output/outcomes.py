@@ -75,8 +75,9 @@ def of_patch(outcome: PatchReport) -> Iterator[TextLine]:
         yield from _changed(outcome.changed)
     for refusal in outcome.refused:
         yield line(f"refused: {refusal.file}: {refusal.reason}", "warning")
-    for misfit in (*(m for r in outcome.refused for m in r.misfits), *outcome.skipped):
-        yield line(f"left out: {misfit.rule}: {misfit.reason}", "warning")
+    misfits = (each for refusal in outcome.refused for each in refusal.misfits.items())
+    for name, reason in (*misfits, *outcome.skipped.items()):
+        yield line(f"left out: {name}: {reason}", "warning")
     yield from _conflicts(outcome.conflicts)
     if outcome.unverified and not outcome.refused:
         yield line(f"unverified, of no known release: {', '.join(outcome.unverified)}", "warning")

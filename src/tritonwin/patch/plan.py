@@ -13,7 +13,7 @@ from tritonwin.facts.torch_triton import is_fork, version_of
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
 from tritonwin.patch.engine import Flavour, RuleChoice, Transformed, Verdict
-from tritonwin.patch.records import FileEdit, FileRefusal, Misfit, PatchPlan, Report, RuleReport
+from tritonwin.patch.records import FileEdit, FileRefusal, PatchPlan, Report, RuleReport
 from tritonwin.patch.rules import FILES, RULES
 from tritonwin.system.files import is_file
 
@@ -142,19 +142,18 @@ def make_plan(
     choice = choice or RuleChoice()
     edits: list[FileEdit] = []
     refused: list[FileRefusal] = []
-    skipped: list[Misfit] = []
+    skipped: dict[str, str] = {}
     for source in sources.files.values():
         rules = [r for r in RULES if r.file == source.file and choice.takes(r.id)]
         if source.text is None:
             done = Transformed("", (), {rule.id: source.fault for rule in rules})
         else:
             done = engine.transform(source.file, source.text, rules, sources.flavour)
-        misfits = tuple(Misfit(rule=name, reason=why) for name, why in done.unknown.items())
         before = manifest.of(source.file) if manifest else None
         known = bool(before and before.after == source.sha256)
         known = known or bool(engine.releases(source.file, source.text or ""))
         if source.text is not None and (known or choice.allow_unknown):
-            skipped += misfits
+            skipped |= done.unknown
             if done.applied:
                 edits.append(
                     FileEdit(
@@ -166,23 +165,18 @@ def make_plan(
                         known=known,
                     )
                 )
-        elif done.applied or misfits:
-            refused.append(_refusal(source, before, done.applied, misfits))
+        elif done.applied or done.unknown:
+            refused.append(_refusal(source, before, done))
     return PatchPlan(
         package=sources.package,
         version=sources.version,
         edits=tuple(edits),
         refused=tuple(refused),
-        skipped=tuple(skipped),
+        skipped=skipped,
     )
 
 
-def _refusal(
-    source: SourceFile,
-    before: PatchedFile | None,
-    fits: tuple[str, ...],
-    misfits: tuple[Misfit, ...],
-) -> FileRefusal:
+def _refusal(source: SourceFile, before: PatchedFile | None, done: Transformed) -> FileRefusal:
     reason = "its content is that of no known release: a newer Triton, or somebody's changes"
     released = "no known release of Triton or triton-windows holds this"
     if before is not None:
@@ -194,6 +188,6 @@ def _refusal(
         released=released,
         left=before.after if before else None,
         found=None if source.fault == _TOO_LARGE else source.sha256,
-        fits=fits,
-        misfits=misfits,
+        fits=done.applied,
+        misfits=done.unknown,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -81,14 +81,6 @@ class FileEdit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Misfit:
-    """A rule that does not know the form of the place that it is about."""
-
-    rule: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class FileRefusal:
     """A file that is not touched, from three sides.
 
@@ -97,6 +89,7 @@ class FileRefusal:
         left: as tritonwin left it, where it did; a SHA-256.
         found: as it is; a SHA-256.
         fits: the rules that could be applied all the same, with --allow-unknown.
+        misfits: by rule the reason why the place that it is about has an unknown form.
     """
 
     file: str
@@ -105,7 +98,7 @@ class FileRefusal:
     left: str | None
     found: str | None
     fits: tuple[str, ...]
-    misfits: tuple[Misfit, ...]
+    misfits: dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +109,7 @@ class PatchPlan:
     version: str | None  # of Triton
     edits: tuple[FileEdit, ...]
     refused: tuple[FileRefusal, ...] = ()
-    skipped: tuple[Misfit, ...] = ()  # left out of files that are edited all the same
+    skipped: dict[str, str] = field(default_factory=dict)  # left out of files that are edited
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -153,7 +146,7 @@ class PatchOutcome(Report):
     Attributes:
         changed: files that were changed, or with diff would be.
         conflicts: what somebody changed since, so that nothing was restored.
-        skipped: rules that --allow-unknown could not apply.
+        skipped: rules that --allow-unknown could not apply, with the reasons.
         unverified: changed files that no known release holds.
         diff: of the planned edits, unified.
     """
@@ -162,7 +155,7 @@ class PatchOutcome(Report):
     changed: tuple[str, ...] = ()
     refused: tuple[FileRefusal, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
-    skipped: tuple[Misfit, ...] = ()
+    skipped: dict[str, str] = field(default_factory=dict)
     unverified: tuple[str, ...] = ()
     hook: Hook | None = None
     journal: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,15 +52,25 @@ def parse(form: str, arguments: tuple[Any, ...]) -> list[Any]:
 class Api:
     """Functions of a driver's library, looked up once. A class below has their signatures.
 
+    Args:
+        library: its name, or path.
+        winmode: where Windows looks for it.
+
     Attributes:
         lacks: the message for a function that the library lacks.
+
+    Raises:
+        RuntimeError: it cannot be loaded.
     """
 
     signatures: dict[str, Sequence[Any]]
     lacks: str
 
-    def __init__(self, library: Any) -> None:
-        self._library = library
+    def __init__(self, library: str, winmode: int) -> None:
+        try:
+            self._library: Any = ctypes.CDLL(library, winmode=winmode if os.name == "nt" else None)
+        except OSError as error:
+            raise RuntimeError(f"Failed to open {library}: {error}") from None
         self._functions: dict[str, Any] = {}
 
     def named(self, name: str) -> Any:

@@ -35,6 +35,7 @@ _LARGE_CLUSTERS = 14
 _PREFER_SHARED, _PRINTF_FIFO, _CLUSTER_DIMENSION = 1, 1, 4
 _USUAL_SHARED = 48 * 1024
 
+_LIBRARY = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
 _SIGNATURES: dict[str, Sequence[Any]] = {
     "cuGetErrorString": (c_int, c_void_p),
     "cuDeviceGet": (c_void_p, c_int),
@@ -62,36 +63,16 @@ _SIGNATURES: dict[str, Sequence[Any]] = {
 }  # fmt: skip
 
 
-def library() -> Any:
-    """NVIDIA's driver.
-
-    Raises:
-        RuntimeError: it is not there.
-    """
-    folder = os.environ.get("TRITON_LIBCUDA_PATH", "")
-    if os.name == "nt":
-        # from Windows' own folder alone, where the driver's installer puts it
-        return _load("nvcuda.dll", winmode=0x800)
-    beside = os.path.join(folder, "libcuda.so.1")
-    return _load(beside if folder and os.path.exists(beside) else "libcuda.so.1")
-
-
-def _load(name: str, **mode: Any) -> Any:
-    try:
-        return ctypes.CDLL(name, **mode)
-    except OSError as error:
-        raise RuntimeError(f"Failed to open {os.path.basename(name)}: {error}") from None
-
-
 class CudaDriver(Api):
     """The driver's functions as a launch needs them."""
 
     configured = True
     signatures = _SIGNATURES
-    lacks = f"Failed to retrieve {{}} from {'nvcuda.dll' if os.name == 'nt' else 'libcuda.so.1'}"
+    lacks = f"Failed to retrieve {{}} from {_LIBRARY}"
 
-    def __init__(self, loaded: Any | None = None) -> None:
-        super().__init__(loaded or library())
+    def __init__(self) -> None:
+        # on Windows from its own folder alone, where the driver's installer puts it
+        super().__init__(_LIBRARY, 0x800)
         # neither types nor errors are looked at in the call that counts
         self.launch = self.named("cuLaunchKernelEx")
 

@@ -6,7 +6,6 @@ Numbers and structures are those of hip_runtime_api.h of HIP 6.
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import struct
 from ctypes import byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
@@ -38,7 +37,6 @@ _FIELDS = {
 _GRID = (c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint)
 _SINGLE = (c_void_p, *_GRID, c_void_p, c_void_p, c_void_p)
 _SIGNATURES: dict[str, Sequence[Any]] = {
-    "hipDriverGetVersion": (c_void_p,),
     "hipGetLastError": (),
     "hipGetErrorString": (c_int,),
     "hipGetDevicePropertiesR0600": (c_void_p, c_int),
@@ -72,20 +70,7 @@ class HipDriver(Api):
     lacks = "cannot get address for '{}' from libamdhip64.so"
 
     def __init__(self, path: str) -> None:
-        try:
-            # what it needs lies beside it
-            more = {"winmode": 0x1100} if os.name == "nt" else {}
-            super().__init__(ctypes.CDLL(path, **more))  # type: ignore[arg-type]
-        except OSError as error:
-            raise RuntimeError(f"cannot open libamdhip64.so: {error}") from None
-        version = c_int()
-        self.status("hipDriverGetVersion", byref(version))
-        if version.value // 10000000 < 6:
-            parts = (version.value // 10000000, version.value % 10000000 // 100000)
-            raise RuntimeError(
-                f"libamdhip64 version {parts[0]}.{parts[1]}.{version.value % 100000} is not "
-                "supported! Required major version is >=6."
-            )
+        super().__init__(path, 0x1100)  # what it needs lies beside it
         self.named("hipGetErrorString").restype = c_char_p
         self.launch = self.named("hipModuleLaunchKernel")
         self.launch_cooperative = self.named("hipModuleLaunchCooperativeKernel")

@@ -293,9 +293,7 @@ def leaf_of(type_name: str, module: DriverSource) -> Leaf:
     Raises:
         RuntimeError: there is no such type; the text is Triton's.
     """
-    if len(type_name) < 2:
-        raise RuntimeError(f"Unexpected data type: {type_name!r}")
-    if type_name[0] == "*":
+    if type_name.startswith("*"):
         return Leaf("pointer", "Q", type_name)
     code = _TYPES.get(type_name)
     if code is None or not re.search(rf'"{type_name}"', module.text):

@@ -160,15 +160,9 @@ def place(target: Interpreter) -> Path:
         UserError: this Python starts no hook, or nothing may be written where it looks for one.
     """
     advice = _ON_DISK.format(python=target.executable)
-    if target.pth is not None and not target.pth.import_site:
+    if target.site_loaded is False or (target.pth and not target.pth.import_site):
         raise UserError(
-            f"{target.pth.path} keeps this Python from looking for .pth files, so that nothing "
-            "could start the import hook",
-            advice,
-        )
-    if target.site_loaded is False:
-        raise UserError(
-            f"{target.executable} does not load `site`, so that nothing could start the hook",
+            f"{target.executable} reads no .pth files, so that nothing could start the import hook",
             advice,
         )
     if target.version and tuple(map(int, target.version.split(".")[:2])) < (3, 9):

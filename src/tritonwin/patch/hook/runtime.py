@@ -87,7 +87,7 @@ class Loader(SourceFileLoader):
         code = None
         try:
             if self._file in SETTINGS["rewritten"]:
-                code = _code(self._file, self.path, self.get_data(self.path))
+                code = _patched(self._file, self.path, self.get_data(self.path))
         except Exception as error:  # noqa: BLE001 - unpatched is better than not imported
             _tell(f"triton/{self._file} is not patched", error)
         return super().get_code(fullname) if code is None else code
@@ -141,10 +141,22 @@ def c_source(path: str) -> str:
     """The path of a patched copy of a C source, or the path itself where there is nothing to do."""
     try:
         with open(path, "rb") as stream:
-            return _c_copy(_relative(path), path, stream.read())
+            text = _patched(_relative(path), path, stream.read())
+        return path if text is None else _copy(text)
     except Exception as error:  # noqa: BLE001 - the compiler will say what is wrong
         _tell(f"{path} is not patched", error)
         return path
+
+
+def _copy(text: str) -> str:
+    import atexit
+    import shutil
+    import tempfile
+
+    atexit.register(shutil.rmtree, folder := tempfile.mkdtemp(), ignore_errors=True)
+    with open(os.path.join(folder, "driver.c"), "wb") as stream:
+        stream.write(text.encode("utf-8"))
+    return stream.name
 
 
 def _relative(path: str) -> str:
@@ -168,12 +180,13 @@ def _start_driver(file: str, module: ModuleType) -> None:
 # -- what is kept in __pycache__
 
 
-def _code(file: str, path: str, data: bytes) -> Any:
-    """The patched module; None where the file is to be loaded as it is."""
+def _patched(file: str, path: str, data: bytes) -> Any:
+    """The patched code, or text of C; None where the file is to be used as it is."""
     if MARKER in data:
         return _result(file, (None, (), ""))
     parts = (file, path, _flavour(path, file), sys.flags.optimize)
-    return _result(file, _remembered(file[:-3], parts, data, lambda: _patch(file, path, data)))
+    name = file.removesuffix(".py")
+    return _result(file, _remembered(name, parts, data, lambda: _patch(file, path, data)))
 
 
 def _remembered(name: str, parts: tuple[object, ...], data: bytes, make: Callable[[], Any]) -> Any:
@@ -181,7 +194,8 @@ def _remembered(name: str, parts: tuple[object, ...], data: bytes, make: Callabl
     import hashlib
     import marshal
 
-    key = _key(parts, data)
+    whole = repr((SETTINGS["digest"], *parts, sys.version)).encode() + data
+    key = hashlib.sha256(whole).digest()
     kept = _kept(f"{name.replace('/', '.')}.{sys.implementation.cache_tag}.bin")
     stored = _read(kept)
     if stored[:64] == key + hashlib.sha256(stored[64:]).digest():
@@ -190,28 +204,6 @@ def _remembered(name: str, parts: tuple[object, ...], data: bytes, make: Callabl
     content = marshal.dumps(made)
     _write(kept, key + hashlib.sha256(content).digest() + content)
     return made
-
-
-def _c_copy(file: str, path: str, data: bytes) -> str:
-    if MARKER in data:
-        return path
-    end = f"/* {_key((file, path, _flavour(path, file)), data).hex()} */\n".encode()
-    kept = _kept(f"{end[3:19].decode()}.driver.c")
-    if not _read(kept).endswith(end):
-        text = _result(file, _patch(file, path, data))
-        if text is None:
-            return path
-        content = text.encode("utf-8") + end
-        if not _write(kept, content):
-            kept = os.path.join(_scratch_folder(), "driver.c")
-            _write(kept, content, always=True)
-    return kept
-
-
-def _key(parts: tuple[object, ...], data: bytes) -> bytes:
-    import hashlib
-
-    return hashlib.sha256(repr((SETTINGS["digest"], *parts, sys.version)).encode() + data).digest()
 
 
 def _kept(name: str) -> str:
@@ -228,10 +220,10 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def _write(path: str, content: bytes, always: bool = False) -> bool:
-    """Whole or not at all; False where this process may not write there."""
-    if sys.dont_write_bytecode and not always:
-        return False
+def _write(path: str, content: bytes) -> None:
+    """Whole or not at all."""
+    if sys.dont_write_bytecode:
+        return
     aside = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -241,17 +233,6 @@ def _write(path: str, content: bytes, always: bool = False) -> bool:
     except OSError:
         with contextlib.suppress(OSError):
             os.remove(aside)
-        return False
-    return True
-
-
-def _scratch_folder() -> str:
-    import atexit
-    import shutil
-    import tempfile
-
-    atexit.register(shutil.rmtree, folder := tempfile.mkdtemp(), ignore_errors=True)
-    return folder
 
 
 # -- what is carried

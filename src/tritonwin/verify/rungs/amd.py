@@ -69,7 +69,6 @@ class AmdDevice(Device):
         # on Windows: what it needs lies beside it
         self._driver = ctypes.CDLL(path, winmode=0x1100 if os.name == "nt" else None)
         self.computes = computes(self._driver)
-        self._torch = None
         self.call("hipInit", ctypes.c_uint(0))
         self.call("hipSetDevice", ctypes.c_int(0))
 

@@ -179,6 +179,11 @@ def model(implementation: str) -> Any:
     return LlamaForCausalLM(config).to("cuda", torch.float16).eval()
 
 
+def logits(of: Any, words: Tensor, mask: Tensor | None = None) -> Tensor:
+    found: Tensor = of(input_ids=words, attention_mask=mask).logits
+    return found
+
+
 def functions_of(run: Any) -> set[str]:
     """The names of the operators and kernels that run."""
     from torch.profiler import ProfilerActivity, profile
@@ -203,22 +208,12 @@ def transformers_flash() -> tuple[str, dict[str, Any]]:
     mask[1, :PADDING] = 0  # a shorter text, padded in front
     judge = Judge()
 
-    def whole(of: Any) -> Tensor:
-        found: Tensor = of(input_ids=words).logits
-        return found
-
-    def padded(of: Any) -> Tensor:
-        found: Tensor = of(input_ids=words, attention_mask=mask).logits
-        return found[1:, PADDING:]
-
-    def alone(of: Any) -> Tensor:
-        found: Tensor = of(input_ids=words[1:, PADDING:]).logits
-        return found
-
     with torch.no_grad():
-        judge.as_right_as("whole", whole(fast), whole(eager), whole(exact), factor=4)
+        whole = (logits(of, words) for of in (fast, eager, exact))
+        judge.as_right_as("whole", *whole, factor=4)
+        padded = (logits(of, words, mask)[1:, PADDING:] for of in (fast, eager))
         # in float64 the mask of eager itself makes no numbers (transformers 5.17)
-        judge.as_right_as("padded", padded(fast), padded(eager), alone(exact), factor=4)
+        judge.as_right_as("padded", *padded, logits(exact, words[1:, PADDING:]), factor=4)
         names = functions_of(lambda: fast(input_ids=words))
     if not any("flash" in name.lower() for name in names):
         raise AssertionError("the model runs, but not with flash_attn: no such kernel was called")

@@ -1,8 +1,7 @@
-"""Memory of the GPU, for rungs: through torch where it has CUDA, else through the driver alone.
+"""Memory of the GPU, for rungs: through the driver by ctypes, whether there is a torch or not.
 
-Standard library only (numpy may be absent), valid on Python 3.8 and later. Without torch, memory
-comes from the driver API by ctypes, so that the same rungs run where no CUDA build of torch is to
-be had. What Triton's launcher asks of an argument is a `dtype` and a `data_ptr()`.
+Standard library only (numpy may be absent), valid on Python 3.8 and later. What Triton's launcher
+asks of an argument is a `dtype` and a `data_ptr()`.
 """
 
 from __future__ import annotations
@@ -73,23 +72,11 @@ class Device:
     def __init__(self) -> None:
         self._driver = load_driver()
         self.computes = computes(self._driver)
-        self._torch = torch_with_cuda()
-        self._kept: list[Any] = []  # tensors
-        if self._torch is None:
-            self._make_context()
-        else:
-            self._torch.cuda.synchronize()  # makes torch's context the current one
-
-    def _make_context(self) -> None:
-        # Triton's launcher takes the current context; torch would have made one
+        # Triton's launcher takes the current context; this one is torch's, too
         context = ctypes.c_void_p()
         self.call("cuInit", 0)
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
         self.call("cuCtxSetCurrent", context)
-
-    @property
-    def through(self) -> str:
-        return f"torch {self._torch.__version__}" if self._torch else "the driver alone, no torch"
 
     def empty(self, dtype: str, count: int) -> Buffer:
         return Buffer(self, dtype, count)
@@ -112,19 +99,12 @@ class Device:
         from probe_runner import KnownError
 
         try:
-            if self._torch:
-                self._torch.cuda.synchronize()
-            else:
-                self.call("cuCtxSynchronize")
+            self.call("cuCtxSynchronize")
         except RuntimeError as error:
             text = f"a kernel that was launched died: {str(error).splitlines()[0]}"
             raise KnownError(text, "async-cuda-error-blames-triton") from error
 
     def allocate(self, size: int) -> int:
-        if self._torch:
-            tensor = self._torch.empty(size, dtype=self._torch.uint8, device="cuda")
-            self._kept.append(tensor)
-            return int(tensor.data_ptr())
         pointer = ctypes.c_uint64()
         self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
         return pointer.value
@@ -167,16 +147,6 @@ def first_device() -> Device:
     return Device()
 
 
-def torch_with_cuda() -> Any:
-    """torch, where it is one that computes on the GPU."""
-    try:
-        import torch
-    except ImportError:
-        return None
-    usable = hasattr(torch, "empty") and torch.cuda.is_available()
-    return torch if usable else None
-
-
 def report(device: Device, detail: str, wrong: int) -> tuple[str, dict[str, Any]]:
     """The result of a rung after its numbers were compared: `wrong` of them differ.
 
@@ -187,7 +157,7 @@ def report(device: Device, detail: str, wrong: int) -> tuple[str, dict[str, Any]
         return NOT_COMPUTED, {"numbers": "not checked"}
     if wrong:
         raise AssertionError(f"{wrong} numbers are wrong: {detail}")
-    return f"{detail} (memory by {device.through})", {"numbers": "right", "memory": device.through}
+    return detail, {"numbers": "right"}
 
 
 # -- a sum of two vectors: a length that fits no block; every bit, and what lies beyond, is compared
