@@ -34,8 +34,8 @@ from tritonwin.patch import engine
 from tritonwin.patch.rules import FILES, RULES
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
-from tritonwin.problems.explain import MAX_QUOTE, explain_stream
-from tritonwin.problems.explain.log_facts import SOURCE
+from tritonwin.problems.explain import explain_stream
+from tritonwin.problems.explain.log_facts import MAX_QUOTE, SOURCE
 from tritonwin.support import addresses, archives, links, wheel_files, wheels
 from tritonwin.system.codec import DecodeError, from_json, to_json
 

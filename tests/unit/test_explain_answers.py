@@ -24,8 +24,8 @@ from tritonwin.problems.explain import (
     explain_file,
     explain_lines,
     explain_stream,
-    quote,
 )
+from tritonwin.problems.explain.log_facts import Match
 from tritonwin.problems.records import Finding
 from tritonwin.system import toml
 from tritonwin.system.codec import from_json
@@ -166,7 +166,7 @@ def test_what_is_less_certain_or_merely_possible_folds_nothing(
 
 
 def test_a_long_line_is_quoted_in_part() -> None:
-    found = quote("\x1b[1m" + "a" * 900 + "\x07" + "z" * 900, 7)
+    found = Match(7, "\x1b[1m" + "a" * 900 + "\x07" + "z" * 900, {}).evidence
     assert found.where == "line 7"
     assert found.text == "a" * 250 + " ... " + "z" * 250
 

@@ -64,11 +64,6 @@ def command(
             "Save what the program printed: PROGRAM > log.txt 2>&1. Or have this machine examined:"
             " tritonwin doctor",
         )
-    if os.name == "nt" and facts is None:
-        from tritonwin.problems.explain import with_dlls
-        from tritonwin.system.host import Host
-
-        explanation = with_dlls(explanation, Host.this_machine())
     status = endings.settle(Exit.DONE if explanation.healthy else Exit.PROBLEMS)
     if as_json:
         documents.print_document(documents.explain_report(explanation, path, snapshot))

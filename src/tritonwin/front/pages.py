@@ -7,7 +7,6 @@ of it works without JavaScript. The script only takes over what is new (`data-li
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
@@ -24,7 +23,7 @@ from tritonwin.output import html
 from tritonwin.output.blocks import Tone
 from tritonwin.output.outcomes import STATES, of_damaged
 from tritonwin.output.view import of_explanation
-from tritonwin.problems.explain import explain_stream, with_dlls
+from tritonwin.problems.explain import explain_stream
 from tritonwin.system.host import Host
 
 _LINKS = {
@@ -171,8 +170,6 @@ class Pages:
         if not (log or "").strip():
             return self._page("Explain a log", "plain", form)
         explanation = explain_stream(BytesIO((log or "").encode("utf-8", "replace")))
-        if os.name == "nt":
-            explanation = with_dlls(explanation, Host.this_machine())
         view = of_explanation(explanation, "the text")
         return self._page(view.headline, view.tone, html.rendered(view.body), form)
 

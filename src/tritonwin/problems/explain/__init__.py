@@ -17,33 +17,25 @@ from tritonwin.problems.advice import ANY_PYTHON, started
 from tritonwin.problems.conditions import allows, value_of
 from tritonwin.problems.doctor import Rank, by_certainty, findings_of, problems_of
 from tritonwin.problems.explain.decode import text_blocks
-from tritonwin.problems.explain.lines import clean, without_escapes
+from tritonwin.problems.explain.lines import without_escapes
 from tritonwin.problems.explain.log_facts import LogFacts, facts_at, same_folder
 from tritonwin.problems.explain.matches import Matches, Query, Window
-from tritonwin.problems.explain.pair import PAIR, of_names, of_versions, refuted
+from tritonwin.problems.explain.pair import of_versions, with_names
 from tritonwin.problems.explain.pasted import restored
 from tritonwin.problems.explain.scan import NEAR
 from tritonwin.problems.explain.suspects import Suspects
 from tritonwin.problems.records import (
     CERTAINTIES,
-    Evidence,
     Explanation,
     Finding,
     Problem,
     Question,
 )
-from tritonwin.system.files import is_file
-from tritonwin.system.host import Host
 from tritonwin.system.shells import word
 
 HEAD = 200_000  # characters, the beginning of a log
-MAX_QUOTE = 500  # characters of a line that is quoted
 
-# torch and ctypes quote the file: Error loading "C:\...\shm.dll" or one of its dependencies.
-_NAMED = re.compile(r"""["']([A-Za-z]:\\[^"'<>|]{1,400}\.(?:dll|pyd))["']""", re.IGNORECASE)
-_REFUSED = re.compile(r"WinError (?:126|127|193|1114)|DLL load failed|Could not find module")
 _NOT_LOADED = re.compile(r"DLL load failed while importing (\w+)")
-_MOST = 3
 
 
 def explain_file(path: str | Path, snapshot: Facts | None = None) -> Explanation:
@@ -105,28 +97,7 @@ def _verdict(
     if snapshot:
         findings += _confirmed(findings, snapshot)
     facts = facts_at(log, lines, snapshot)
-    # what the versions contradict is left open; an error in another package is not torch's
-    against = refuted(log, facts)
-    findings = [
-        replace(f, certainty="possible") if f.id in PAIR and against & _places(f) else f
-        for f in findings
-    ]
-    others = frozenset().union(
-        *(_places(f) for f in findings if f.values.get("package", "torch") != "torch")
-    )
-    findings += [
-        replace(f, evidence=(quote(m.text, m.line),))
-        for f, m in of_names(log, facts)
-        if f"line {m.line}" not in others
-    ]
-    known = frozenset().union(
-        *(_places(f) for f in findings if f.id in PAIR and f.certainty != "possible")
-    )
-    findings = [
-        f
-        for f in findings
-        if f.id not in PAIR or f.certainty != "possible" or not known & _places(f)
-    ]
+    findings = with_names(findings, log, facts)
     if (findings or any(suspects.found())) and not log.foreign:
         findings += of_versions(log, facts)
 
@@ -144,17 +115,13 @@ def _verdict(
     return Explanation(
         problems=problems,
         known=tuple(
-            Evidence(text=f"{name} {match.groups[name]}", where=f"line {match.line}")
+            replace(match.evidence, text=f"{name} {match.groups[name]}")
             for name, match in log.first()
         ),
         suspicious=tuple(suspects.found()) if unknown else (),
         facts=facts,
         lines=lines,
     )
-
-
-def _places(finding: Finding) -> frozenset[str]:
-    return frozenset(each.where for each in finding.evidence)
 
 
 def _finding(window: Window, log: LogFacts, snapshot: Facts | None) -> Finding | None:
@@ -169,7 +136,7 @@ def _finding(window: Window, log: LogFacts, snapshot: Facts | None) -> Finding |
         lines = (hit, *window.before.values(), *window.after.values(), *filter(None, stated))
         return Finding(
             id=window.sought.entry.id,
-            evidence=tuple(dict.fromkeys(quote(each.text, each.line) for each in lines)),
+            evidence=tuple(dict.fromkeys(each.evidence for each in lines)),
             certainty=certainty,
             values=_owner(hit.text, facts)
             | signature.values
@@ -216,15 +183,6 @@ def _value(fact: str, facts: Facts, log: LogFacts, line: int) -> str | None:
     return known
 
 
-def quote(line: str, number: int) -> Evidence:
-    """A line of the log as evidence: without escapes, and not longer than can be read."""
-    text = clean(line).strip()
-    if len(text) > MAX_QUOTE:
-        half = MAX_QUOTE // 2
-        text = f"{text[:half]} ... {text[-half:]}"
-    return Evidence(text=text, where=f"line {number}")
-
-
 def _confirmed(findings: Iterable[Finding], snapshot: Facts) -> Iterator[Finding]:
     """Findings in the snapshot of problems that the log shows, and of those that explain them."""
     from tritonwin.problems.checks import CHECKS
@@ -248,30 +206,3 @@ def _with_question(problem: Problem, facts: Facts) -> Problem:
         command=f"tritonwin doctor{target} --only {problem.id}",
     )
     return replace(problem, question=question)
-
-
-def with_dlls(explanation: Explanation, host: Host) -> Explanation:
-    """The explanation with what is missing below each DLL that would not load, as evidence.
-
-    For a log of this machine: files that are not here are passed over.
-    """
-
-    def below(problem: Problem) -> Problem:
-        seen = dict.fromkeys(e for each in problem.evidence for e in _below(each, host))
-        return replace(problem, evidence=(*problem.evidence, *list(seen)[:_MOST]))
-
-    return replace(explanation, problems=tuple(map(below, explanation.problems)))
-
-
-def _below(evidence: Evidence, host: Host) -> Iterator[Evidence]:
-    from tritonwin.facts.dlls.loading import dll_tree
-    from tritonwin.facts.dlls.pe import read_pe
-    from tritonwin.facts.dlls.tree import faults
-
-    if not _REFUSED.search(evidence.text):
-        return
-    for name in _NAMED.findall(evidence.text):
-        file = Path(name.replace("\\\\", "\\"))
-        if is_file(file) and read_pe(file) is not None:
-            tree = dll_tree(file, host)
-            yield from (Evidence(text=fault.text, where=str(file)) for fault in faults(tree))

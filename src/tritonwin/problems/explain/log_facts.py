@@ -26,8 +26,11 @@ from tritonwin.facts.records import (
 from tritonwin.problems.advice import ANY_PYTHON, launcher
 from tritonwin.problems.catalogue import LinePattern
 from tritonwin.problems.conditions import INTELS_TRITON
+from tritonwin.problems.explain.lines import clean
+from tritonwin.problems.records import Evidence
 from tritonwin.system.toml import read_resource
 
+MAX_QUOTE = 500  # characters of a line that is quoted
 MAX_VALUES = 32  # changes of one fact that are remembered
 SOURCE = "the log"
 OVERRIDE = "TRITON_OVERRIDE_ARCH"
@@ -53,6 +56,15 @@ class Match:
     line: int
     text: str
     groups: Mapping[str, str]
+
+    @property
+    def evidence(self) -> Evidence:
+        """The line without escapes, and not longer than can be read."""
+        text = clean(self.text).strip()
+        if len(text) > MAX_QUOTE:
+            half = MAX_QUOTE // 2
+            text = f"{text[:half]} ... {text[-half:]}"
+        return Evidence(text=text, where=f"line {self.line}")
 
 
 class LogFacts:

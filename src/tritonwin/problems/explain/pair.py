@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -101,33 +101,49 @@ def _quoted(evidence: tuple[Evidence, ...], told: Mapping[str, Match]) -> Iterat
 PAIR = frozenset({"torch-too-old-for-triton", "triton-too-new-for-torch", "triton-too-old"})
 
 
-def of_names(log: LogFacts, facts: Facts) -> Iterator[tuple[Finding, Match]]:
-    """Findings about the pair from parts of Triton that an error misses, with the error's line."""
-    # ZLUDA's own Triton belongs to no torch of the table
-    for match in () if value_of("amd", facts) == "zluda" else log.all("missing"):
-        possible = _possible(lacking_series(match.groups["missing"]), facts)
+def with_names(findings: Iterable[Finding], log: LogFacts, facts: Facts) -> list[Finding]:
+    """Findings of a log, and those about the pair from the parts of Triton that its errors miss.
+
+    What the versions contradict is left open; an error in another package is not torch's.
+    """
+    if value_of("amd", facts) == "zluda":
+        return list(findings)  # its own Triton belongs to no torch of the table
+    named = dict(_of_names(log, facts))
+    refuted = {where for where, found in named.items() if not found}
+    others = _places(f for f in findings if f.values.get("package", "torch") != "torch")
+    both = [
+        replace(f, certainty="possible") if f.id in PAIR and refuted & _places([f]) else f
+        for f in findings
+    ]
+    both += [f for where, found in named.items() if where not in others for f in found]
+    known = _places(f for f in both if f.id in PAIR and f.certainty != "possible")
+    return [
+        f for f in both if f.id not in PAIR or f.certainty != "possible" or not known & _places([f])
+    ]
+
+
+def _places(findings: Iterable[Finding]) -> set[str]:
+    return {each.where for found in findings for each in found.evidence}
+
+
+def _of_names(log: LogFacts, facts: Facts) -> Iterator[tuple[str, list[Finding]]]:
+    """The places of errors that miss a part of Triton, with the pairs' problems; none where no pair
+    is stated or can be.
+    """
+    for match in log.all("missing"):
+        if not (stopping := lacking_series(match.groups["missing"])):
+            continue
+        possible = _possible(stopping, facts)
         verdicts = {_verdict(torch, triton) for torch, triton in possible}
-        torches = {torch for torch, _ in possible}
-        values = {} if facts.torch else {"torch_pairs": pairs(facts.windows, torches)}
-        for problem in sorted(verdicts):
-            yield (
-                Finding(
-                    id=problem,
-                    evidence=(),
-                    certainty="likely" if len(verdicts) == 1 else "possible",
-                    values={name: value for name, value in values.items() if value},
-                ),
-                match,
-            )
-
-
-def refuted(log: LogFacts, facts: Facts) -> frozenset[str]:
-    """The places of errors that miss a part of Triton, though no such pair is stated or can be."""
-    return frozenset(
-        f"line {match.line}"
-        for match in log.all("missing")
-        if (rows := lacking_series(match.groups["missing"])) and not _possible(rows, facts)
-    )
+        found = Finding(
+            id="",
+            evidence=(match.evidence,),
+            certainty="likely" if len(verdicts) == 1 else "possible",
+            values={}
+            if facts.torch
+            else {"torch_pairs": pairs(facts.windows, {torch for torch, _ in possible})},
+        )
+        yield match.evidence.where, [replace(found, id=problem) for problem in sorted(verdicts)]
 
 
 def _possible(stopping: Mapping[str, tuple[str, ...]], facts: Facts) -> frozenset[tuple[str, str]]:
