@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from tritonwin.facts.dlls.loading import module_tree
@@ -63,18 +62,14 @@ def dll_hints(rung: Rung, output: str, facts: Facts, host: Host | None = None) -
         if os.name != "nt":  # facts of another machine: its files are not here
             return ()
         host = Host.this_machine()
+    # of a rung without packages, Triton's own
+    modules = [Path(each.path) for p in rung.packages for each in facts.extensions_of(p)]
+    if not rung.packages and facts.triton and facts.triton.libtriton:
+        modules.append(Path(facts.triton.libtriton))
     found = dict.fromkeys(
         fault.text
-        for file in _modules(rung, facts)
+        for file in modules
         if is_file(file)
         for fault in faults(module_tree(file, facts.target, facts.torch, host))
     )
     return tuple(found)[:_MOST_HINTS]
-
-
-def _modules(rung: Rung, facts: Facts) -> Iterator[Path]:
-    """Those of the rung's packages; of a rung without any, Triton's own."""
-    for package in rung.packages:
-        yield from (Path(extension.path) for extension in facts.extensions_of(package))
-    if not rung.packages and facts.triton and facts.triton.libtriton:
-        yield Path(facts.triton.libtriton)

@@ -88,7 +88,7 @@ def setting_for(
         driver=driver is not None and driver.error is None,
         chip=chip or (facts.amd_card.architecture if facts.amd_card else None),
         timeout=timeout,
-        workers=_workers(facts),
+        workers=_workers(gpu, facts.system.cpu_count),
         forced=forced,
     )
 
@@ -105,13 +105,11 @@ def _c_compiler(facts: Facts) -> str | None:
     return next(named, None)
 
 
-def _workers(facts: Facts) -> int:
-    gpu = gpu_of(facts)
-    memory = gpu.memory_bytes or 0 if gpu else _MUCH_MEMORY
-    if memory < _MUCH_MEMORY:
+def _workers(gpu: Gpu | None, processors: int | None) -> int:
+    if gpu and (gpu.memory_bytes or 0) < _MUCH_MEMORY:
         return 2
     # each imports torch, which keeps one processor busy for seconds
-    return min(_MOST_WORKERS, max(2, (facts.system.cpu_count or 1) // 2))
+    return min(_MOST_WORKERS, max(2, (processors or 1) // 2))
 
 
 # -- demands

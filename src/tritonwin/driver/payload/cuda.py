@@ -28,7 +28,7 @@ _PROPERTIES = {
     "max_shared_mem": 97, "max_num_regs": 12, "multiprocessor_count": 16, "warpSize": 10,
     "sm_clock_rate": 13, "mem_clock_rate": 36, "mem_bus_width": 37,
 }  # fmt: skip
-_MAJOR, _MINOR, _SHARED_OPTIN, _SHARED_PER_SM = 75, 76, 97, 81
+_MAJOR, _MINOR, _SHARED_OPTIN = 75, 76, 97
 # of cuFuncGetAttribute and cuFuncSetAttribute
 _MAX_THREADS, _STATIC_SHARED, _LOCAL, _REGISTERS, _DYNAMIC_SHARED = 0, 1, 3, 4, 8
 _LARGE_CLUSTERS = 14
@@ -118,14 +118,8 @@ class CudaUtils(TensorMaps, Packed):
     # -- devices
 
     def get_device_properties(self, number: int) -> dict[str, int]:
-        driver = self._driver
-        device = self._device(number)
-        return {name: driver.attribute(which, device) for name, which in _PROPERTIES.items()}
-
-    def _device(self, number: int) -> int:
-        found = c_int(number)
-        self._driver.status("cuDeviceGet", byref(found), number)  # the next call says what is wrong
-        return found.value
+        device = self._driver.integer("cuDeviceGet", number)
+        return {name: self._driver.attribute(which, device) for name, which in _PROPERTIES.items()}
 
     def get_device_capability(self, number: int) -> tuple[int, int]:
         device = self._driver.integer("cuDeviceGet", number)
@@ -183,7 +177,6 @@ class CudaUtils(TensorMaps, Packed):
         if shared <= _USUAL_SHARED or optin <= _USUAL_SHARED:
             return
         driver("cuFuncSetCacheConfig", function, _PREFER_SHARED)
-        driver.attribute(_SHARED_PER_SM, device)
         own = self._of(function, _STATIC_SHARED)
         driver("cuFuncSetAttribute", function, _DYNAMIC_SHARED, optin - own)
 

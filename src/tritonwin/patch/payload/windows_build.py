@@ -56,7 +56,10 @@ def _tritonwin_compiler(language: str) -> "list[str]":
     """The compiler's program, and what has to stand behind it ("zig", "cc")."""
     chosen = os.environ.get("CC" if language == "c" else "CXX", "").strip().strip('"')
     if chosen:
-        return _tritonwin_named(chosen)
+        path = chosen if os.path.isfile(chosen) else _tritonwin_which(chosen)
+        if path:
+            return _tritonwin_complete(path, "c")
+        raise RuntimeError(f"Failed to find C compiler. CC is {chosen}, which is not there.")
     here = os.path.dirname(os.path.abspath(__file__))
     site = sysconfig.get_paths()["platlib"]
     tools = os.environ.get("VCToolsInstallDir", "")
@@ -84,18 +87,6 @@ def _tritonwin_compiler(language: str) -> "list[str]":
         "Failed to find C compiler. Please specify via CC environment variable: the path of "
         "cl.exe, clang.exe, gcc.exe, zig.exe or tcc.exe."
     )
-
-
-def _tritonwin_named(chosen: str) -> "list[str]":
-    """The compiler that CC names: a path, a program on PATH, or either with arguments behind it."""
-    if os.path.isfile(chosen):
-        return _tritonwin_complete(chosen, "c")
-    program, *more = re.findall(r'"[^"]*"|\S+', chosen)
-    program = program.strip('"')
-    path = program if os.path.isfile(program) else _tritonwin_which(program)
-    if not path:
-        raise RuntimeError(f"Failed to find C compiler. CC is {chosen}, which is not there.")
-    return [path, *more] if more else _tritonwin_complete(path, "c")
 
 
 def _tritonwin_complete(path: str, language: str) -> "list[str]":
@@ -141,32 +132,28 @@ def _tritonwin_python_library() -> str:
     return f"python{sys.version_info[0]}{sys.version_info[1]}{threads}"
 
 
+_tritonwin_crt = ["_CRT_SECURE_NO_WARNINGS", "_CRT_NONSTDC_NO_DEPRECATE"]
+_tritonwin_flags = {  # by family: options, and what is defined
+    "tcc": (["-O2"], ["_Py_USE_GCC_BUILTIN_ATOMICS"]),  # the only ones that TinyCC has
+    "gcc": (["-O3", "-Wno-psabi", "-static-libgcc"], []),
+    "zig": (["-O3", "-target", "x86_64-windows-gnu", "-s"], []),
+    "clang": (["-O3", "-Wno-deprecated-declarations"], _tritonwin_crt),
+}
+
+
 def _tritonwin_defines() -> "list[str]":
-    threads = sysconfig.get_config_var("Py_GIL_DISABLED")
-    return ["Py_GIL_DISABLED=1"] if threads else []
+    return ["Py_GIL_DISABLED=1"] if sysconfig.get_config_var("Py_GIL_DISABLED") else []
 
 
 def _tritonwin_gcc_line(
     command: "list[str]", family: str, src: str, so: str, includes: "list[str]",
     folders: "list[str]", libraries: "list[str]", language: str,
 ) -> "list[str]":  # fmt: skip
-    line = [*command, src, "-shared", "-o", so]
-    defines = _tritonwin_defines()
-    if family == "tcc":
-        line.append("-O2")
-        defines.append("_Py_USE_GCC_BUILTIN_ATOMICS")  # the only ones that TinyCC has
-    else:
-        line.append("-O3")
-    if family == "zig":
-        line += ["-target", "x86_64-windows-gnu", "-s"]
-    if family == "gcc":
-        line += ["-Wno-psabi", "-static-libgcc"]
-    if family == "clang":
-        line += ["-Wno-deprecated-declarations"]
-        defines += ["_CRT_SECURE_NO_WARNINGS", "_CRT_NONSTDC_NO_DEPRECATE"]
+    options, defines = _tritonwin_flags[family]
+    line = [*command, src, "-shared", "-o", so, *options]
     if language != "c":
         line.append("-std=c++17")
-    line += [f"-D{name}" for name in defines]
+    line += [f"-D{name}" for name in (*_tritonwin_defines(), *defines)]
     line += [f"-I{folder}" for folder in includes]
     line += [f"-L{folder}" for folder in folders]
     return line + [f"-l{name}" for name in libraries]
@@ -180,8 +167,7 @@ def _tritonwin_msvc_line(
     line = [*command, "/nologo", "/O2", "/LD", "/MD", "/utf-8", src]
     line.append("/std:c11" if language == "c" else "/std:c++17")
     # strcat and its like are used with care in driver.c, and nobody is helped by a page of warnings
-    defines = ["_CRT_SECURE_NO_WARNINGS", "_CRT_NONSTDC_NO_DEPRECATE", *_tritonwin_defines()]
-    line += [f"/D{name}" for name in defines]
+    line += [f"/D{name}" for name in (*_tritonwin_crt, *_tritonwin_defines())]
     if not os.environ.get("INCLUDE"):  # not in a prompt of Visual Studio
         headers, archives = _tritonwin_microsoft(command[0])
         includes, folders = [*includes, *headers], [*folders, *archives]

@@ -189,35 +189,19 @@ def shim_in_f_string(marker: str) -> str:
 _INCLUDE = r"^#include <dlfcn\.h>\n"
 
 
-@edits("dlfcn", "amd-dlfcn")
+@edits("dlfcn", "amd-dlfcn", "dlfcn-launcher", "amd-dlfcn-launcher")
 def _dlfcn(source: Source, marker: str) -> str:
-    return _include_replaced(source, shim(marker))
-
-
-@edits("dlfcn-launcher")
-def _dlfcn_launcher(source: Source, marker: str) -> str:
-    if "def make_launcher" not in source.text:
-        return absent("there is no make_launcher: driver.c launches")
-    return _include_replaced(source, shim_in_f_string(marker))
-
-
-@edits("amd-dlfcn-launcher")
-def _amd_dlfcn_launcher(source: Source, marker: str) -> str:
-    if "def make_launcher" not in source.text or "<dlfcn.h>" not in source.text:
-        return absent("there is no launcher template")
-    return _include_replaced(source, shim_in_f_string(marker), 2)
-
-
-def _include_replaced(source: Source, shim: str, times: int = 1) -> str:
     """The shim in the place of the first include line; the others go."""
-    text = source.text
+    text, launcher, amd = source.text, marker.endswith("-launcher"), "amd" in marker
+    if launcher and ("def make_launcher" not in text or (amd and "<dlfcn.h>" not in text)):
+        return absent("there is no launcher template: driver.c launches")
     includes = re.finditer(r"^[ \t]*#[ \t]*include\s*<dlfcn\.h>", text, re.MULTILINE)
     if all(is_guarded(text, include.start()) for include in includes):
         return fixed("dlfcn.h is not included on Windows")
     if "dladdr" in text or "dlvsym" in text:
         return unknown("it uses functions of dlfcn.h that Windows does not have")
-    shims = iter([shim, *[""] * (times - 1)])
-    return substituted(text, _INCLUDE, lambda _: next(shims, ""), times)
+    shims = iter([shim_in_f_string(marker) if launcher else shim(marker)])
+    return substituted(text, _INCLUDE, lambda _: next(shims, ""), 2 if launcher and amd else 1)
 
 
 # -- dialect
