@@ -148,11 +148,8 @@ class Source:
 
     def instead(self, statement: ast.stmt, code: str) -> str:
         """`code`, written without indentation, in the place of a statement's lines."""
-        start, end = self.start_of(statement.lineno), self.span(statement)[1]
-        rest = self.text[end:].partition("\n")[0]
-        if rest.strip():
-            unknown("a statement shares its line with what follows it")
-        end += len(rest) + 1
+        start, end = self.start_of(statement.lineno), self.line_ends(statement)[1]
+        end += len(self.text[end:].partition("\n")[0]) + 1
         return self.spliced((start, end, indented(code, self.indent(statement))))
 
     def indent(self, statement: ast.stmt) -> str:

@@ -80,9 +80,6 @@ class Packed:
         return signature.careful
 
     def launch(self, *args: Any) -> None:
-        names = self._module.launch
-        if len(args) != len(names):
-            raise TypeError(f"function takes exactly {len(names)} arguments ({len(args)} given)")
         annotations, signature = args[-3], args[-2]
         if type(signature) is not Signature:
             raise TypeError(f"a bytes-like object is required, not '{type(signature).__name__}'")

@@ -14,14 +14,11 @@ from typing import Any, Callable, Iterable
 # Triton's names of number formats: the code of the array module, bytes an element
 FORMATS = {
     "i8": ("b", 1),
-    "u8": ("B", 1),
-    "i16": ("h", 2),
     "i32": ("i", 4),
     "i64": ("q", 8),
     "fp16": ("H", 2),  # as bits
     "bf16": ("H", 2),
     "fp32": ("f", 4),
-    "fp64": ("d", 8),
     "fp8e4nv": ("B", 1),
     "fp8e5": ("B", 1),
 }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 import sysconfig
 import tempfile
 from typing import Any
 
-from probe_runner import output_of
+from probe_runner import load, output_of
 
 SOURCE = """\
 #define PY_SSIZE_T_CLEAN
@@ -49,15 +48,6 @@ def command(compiler: str, source: str, out: str) -> list[str]:
     return words
 
 
-def load(path: str) -> Any:
-    spec = importlib.util.spec_from_file_location("tritonwin_proof", path)
-    if spec is None or spec.loader is None:
-        raise ImportError(path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def prove(arguments: dict[str, Any]) -> str:
     compiler = arguments["compiler"]
     folder = tempfile.mkdtemp(dir=arguments["scratch"])
@@ -65,10 +55,8 @@ def prove(arguments: dict[str, Any]) -> str:
     out = os.path.join(folder, "tritonwin_proof" + sysconfig.get_config_var("EXT_SUFFIX"))
     with open(source, "w", encoding="ascii") as file:
         file.write(SOURCE)
-    code, said = output_of(command(compiler, source, out), SECONDS)
-    if code:
-        raise RuntimeError(f"{compiler} ended with {code}: {said[-2000:]}")
-    module = load(out)
+    output_of(command(compiler, source, out), SECONDS)
+    module = load("tritonwin_proof", out)
     built, running = module.version(), sys.version.split()[0]
     if built.split(".")[:2] != running.split(".")[:2]:
         raise RuntimeError(f"headers of Python {built}, this is Python {running}")

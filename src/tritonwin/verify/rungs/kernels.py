@@ -289,9 +289,7 @@ def heard(said: str) -> str:
 
 def device_print() -> str:
     folder = os.path.dirname(os.path.abspath(__file__))
-    code, said = output_of([sys.executable, "-B", "-c", CHILD, folder], SECONDS)
-    if code:
-        raise RuntimeError(f"exit {code}: {said[-2000:]}")
+    said = output_of([sys.executable, "-B", "-c", CHILD, folder], SECONDS)
     return heard(said) if computes(load_driver()) else NOT_COMPUTED
 
 

@@ -43,8 +43,8 @@ def in_python(driver: Any) -> bool:
     return any(owner.startswith("_tritonwin_driver") for owner in owners)
 
 
-def output_of(words: list[str], seconds: float) -> tuple[int, str]:
-    """The exit status of a program, and what it printed."""
+def output_of(words: list[str], seconds: float) -> str:
+    """What a program printed; RuntimeError where it failed."""
     done = subprocess.run(
         words,
         stdin=subprocess.DEVNULL,
@@ -53,19 +53,29 @@ def output_of(words: list[str], seconds: float) -> tuple[int, str]:
         timeout=seconds,
         check=False,
     )
-    return done.returncode, done.stdout.decode("utf-8", "replace").strip()
+    said = done.stdout.decode("utf-8", "replace").strip()
+    if done.returncode:
+        name = os.path.splitext(os.path.basename(words[0]))[0]
+        code = f"{name} failed with error code {done.returncode}"
+        raise RuntimeError(f"{code}: {words[0]}: {said[-2000:]}")
+    return said
+
+
+def load(name: str, path: str) -> Any:
+    """The module in a file, imported under a name."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(path)
+    module = importlib.util.module_from_spec(spec)
+    # where inspect.getsource, which Triton asks for a kernel's text, looks modules up
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def climb(path: str, part: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    spec = importlib.util.spec_from_file_location("tritonwin_rung", path)
-    if spec is None or spec.loader is None:
-        raise ImportError(path)
-    rung = importlib.util.module_from_spec(spec)
-    # where inspect.getsource, which Triton asks for a kernel's text, looks modules up
-    sys.modules["tritonwin_rung"] = rung
     try:
-        spec.loader.exec_module(rung)
-        prove = getattr(rung, part)
+        prove = getattr(load("tritonwin_rung", path), part)
         seen = prove(arguments) if prove.__code__.co_argcount else prove()
     except NotApplicableError as error:
         return {"state": "not-applicable", "detail": str(error)}

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from importlib.metadata import entry_points
+from importlib.metadata import distributions
+from typing import Any
 
 from probe_runner import NotApplicableError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-    from typing import Any
 
 GROUP = "tritonwin.rungs"  # entry points in it are functions like `prove` below
 
 
-def registered(name: str) -> EntryPoint | None:
-    if sys.version_info >= (3, 10):  # noqa: UP036 - a target's Python may be 3.8
-        found = entry_points(group=GROUP)
-    else:
-        found = entry_points().get(GROUP, ())
-    return next((entry for entry in found if entry.name == name), None)
-
-
 def prove(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    entry = registered("spectral")
+    entries = (e for d in distributions() for e in d.entry_points if e.group == GROUP)
+    entry = next((each for each in entries if each.name == "spectral"), None)
     if entry is None:
         raise NotApplicableError("byte-spectral is not installed")
     detail, figures = entry.load()(arguments)

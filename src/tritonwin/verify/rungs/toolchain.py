@@ -129,13 +129,6 @@ def ptx_version(cuda: str) -> str:
     return f"{number // 10}.{number % 10}"
 
 
-def run(path: str, *arguments: str) -> str:
-    code, said = output_of([path, *arguments], SECONDS)
-    if code:
-        raise RuntimeError(f"ptxas failed with error code {code}: {path}: {said[-2000:]}")
-    return said
-
-
 def assemble(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     arch = arguments["arch"]
     path, named = ptxas(arch)
@@ -143,13 +136,13 @@ def assemble(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if not release:
         raise RuntimeError(f"{path} names no version: {named!r}")
     cuda = release[0]
-    run(path, "--version")
+    output_of([path, "--version"], SECONDS)
     version, target = ptx_version(cuda), f"sm_{arch}"
     source = os.path.join(arguments["scratch"], "proof.ptx")
     out = os.path.join(arguments["scratch"], "proof.cubin")
     with open(source, "w", encoding="ascii") as file:
         file.write(KERNEL.format(version=version, target=target))
-    run(path, f"--gpu-name={target}", source, "-o", out)
+    output_of([path, f"--gpu-name={target}", source, "-o", out], SECONDS)
     size = os.path.getsize(out)
     return f"CUDA {cuda} takes PTX {version} for {target}", {
         "ptxas": path,
