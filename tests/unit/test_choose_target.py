@@ -165,7 +165,6 @@ def planted_python(folder: Path) -> tuple[Path, Path]:
     "words",
     [
         ["doctor"],
-        ["doctor", "--deep"],
         ["doctor", "--json"],
         ["snapshot", "-o", "s.json"],
         ["cache", "list"],

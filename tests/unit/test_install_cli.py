@@ -186,7 +186,7 @@ def test_a_wheel_of_a_public_list(
         assert [status for _, status in server.asked] == [200, 206, 200]
         (source, _) = done.document["plan"]["changes"][0]["sources"]
         assert source["location"].startswith(server.address)
-    assert [i["outcome"] for i in done.document["imports"]] == ["imported"]
+    assert [i["error"] for i in done.document["imports"]] == [None]
     assert run(["undo", "--yes"]) == 0
 
 

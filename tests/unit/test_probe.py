@@ -91,15 +91,6 @@ def test_a_script_for_targets_suits_old_pythons_and_stands_alone(name: str) -> N
     assert name != "probe.py" or not imported & {"platform", "subprocess", "typing", "re"}
 
 
-def test_nothing_is_written_into_the_target(tmp_path: Path) -> None:
-    (tmp_path / "module.py").write_text("__version__ = '1.5'\n")
-    answer = ask(
-        sys.executable, "--import", "module", flags=("-B",), env={"PYTHONPATH": str(tmp_path)}
-    )
-    assert (answer["outcome"], answer["version"]) == ("imported", "1.5")
-    assert [path.name for path in tmp_path.iterdir()] == ["module.py"]
-
-
 def test_pythonpath_and_sitecustomize_do_not_reach_it(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("raise SystemExit('must not run')")
     (tmp_path / "json.py").write_text("raise SystemExit('must not run')")

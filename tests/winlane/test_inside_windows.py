@@ -11,9 +11,9 @@ from typing import Any
 
 import pefile
 import pytest
-from faults import FORK, TORCH, Fault, prepare
+from faults import FORK, Fault, prepare
 from packaging.version import Version
-from winlane import Lane, Machine, standins
+from winlane import Lane, Machine
 from winlane.environment import Starter
 from winlane.lane import CHECKOUT
 from winlane.upstream import Upstream
@@ -118,20 +118,6 @@ def test_facts_agree_with_independent_readings(facts: tuple[Machine, Any, dict[s
     )
     gpu = found["gpus"][0]
     assert (gpu["name"], gpu["compute_capability"]) == ("NVIDIA GeForce RTX 4090", "8.9")
-
-
-def test_imports_are_tried_when_asked(machine: Machine) -> None:
-    machine.gpu()
-    env = machine.environment("3.12", "full", [FORK])
-    standins.cuda_torch(env, machine.fakes, *TORCH)
-    env.replace(env.site_packages / "triton/_C/libtriton.pyd", b"no library")
-    args = ("--python", env.python, "--deep", "-o", r"C:\f.json")
-    machine.tool("snapshot", *args, cwd="C:\\").check()
-    imports = json.loads(env.path(r"C:\f.json").read_bytes())["facts"]["imports"]
-    outcomes = {i["module"]: (i["outcome"], i["error"]) for i in imports}
-    assert outcomes["torch"][0] == "imported"
-    assert outcomes["triton"][0] == "exception"
-    assert "libtriton" in outcomes["triton"][1]
 
 
 def test_the_driver_that_hangs_is_a_finding(machine: Machine) -> None:

@@ -108,7 +108,7 @@ def test_installed_from_the_public_lists(
     report = install(machine, env, *packages, "--yes")
     compared(report, pc)
     assert report["status"] == "installed"
-    assert [i["outcome"] for i in report["imports"]] == ["imported"] * len(packages)
+    assert [i["error"] for i in report["imports"]] == [None] * len(packages)
     assert (env.site_packages / "flash_attn" / "__init__.py").is_file()
     asked = [path for path, _ in server.asked if not path.startswith(("/files/", "/a/"))]
     assert len(asked) == len(set(asked))

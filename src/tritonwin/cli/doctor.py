@@ -31,7 +31,6 @@ _PAGE_MARK = "tritonwin.doctor/"  # stands at the head of every page
 @target_options
 @path_option("--snapshot", "FILE", "Examine the facts in this file instead of this machine.")
 @click.option("--only", multiple=True, metavar="ID", help="Run this check alone (repeatable).")
-@click.option("--deep", is_flag=True, help="Also import torch and triton, each in a process.")
 @click.option(
     "--markdown", is_flag=True, help="Print the text of an issue, with nothing private in it."
 )
@@ -45,7 +44,6 @@ def command(
     target: TargetOptions,
     snapshot: Path | None,
     only: tuple[str, ...],
-    deep: bool,
     markdown: bool,
     log: Path | None,
     html: Path | None,
@@ -72,7 +70,7 @@ def command(
     from tritonwin.problems.doctor import diagnose
     from tritonwin.system.files import refuse_foreign, write_text
 
-    refuse_together("snapshot", "python", "app", "deep")
+    refuse_together("snapshot", "python", "app")
     refuse_together("as_json", "markdown", "log", "html")
     refuse_together("list_checks", "markdown", "log", "html")
     unknown = sorted(set(only) - {c.id for c in CHECKS})
@@ -93,7 +91,7 @@ def command(
 
         facts = snapshots.read(snapshot)
     else:
-        facts = target.collect(deep=deep, start=False)
+        facts = target.collect(start=False)
     diagnosis = diagnose(facts, checks)
     status = endings.settle(Exit.DONE if diagnosis.healthy else Exit.PROBLEMS)
     shown = view.of_diagnosis(facts, diagnosis, here=snapshot is None, whole=not only)

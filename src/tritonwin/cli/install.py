@@ -78,7 +78,7 @@ def command(
         default_lists=not no_default_lists,
         **options,
     )
-    facts = target.collect(deep=False)
+    facts = target.collect()
     done = carried_out(
         partial(install, wishes, facts, Store.default()),
         of_installation,

@@ -197,7 +197,7 @@ class TargetOptions:
         """The user said which Python is meant."""
         return self.python is not None or self.app is not None
 
-    def collect(self, *, deep: bool = False, host: Host | None = None, start: bool = True) -> Facts:
+    def collect(self, *, host: Host | None = None, start: bool = True) -> Facts:
         """The facts of that interpreter and its machine.
 
         Args:
@@ -213,9 +213,8 @@ class TargetOptions:
             python=self.python,
             app=self.app,
             timeout=self.timeout,
-            deep=deep,
             host=host,
-            may_start=partial(may_start, needed=start or deep),
+            may_start=partial(may_start, needed=start),
         )
 
 

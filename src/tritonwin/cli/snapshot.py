@@ -19,14 +19,12 @@ from tritonwin.errors import Exit
     metavar="FILE",
     help="Where to write (default tritonwin-report.json); only a snapshot is replaced.",
 )
-@click.option("--deep", is_flag=True, help="Also import torch and triton, each in a process.")
 @target_options
 @json_option
 def command(
     *,
     output: Path,
     target: TargetOptions,
-    deep: bool,
     as_json: bool,
 ) -> int:
     """Write what is known of this machine to a file that can be shown to others.
@@ -37,7 +35,7 @@ def command(
     \b
     Examples:
       tritonwin snapshot
-      tritonwin snapshot -o report.json --app C:\\ComfyUI_windows_portable --deep
+      tritonwin snapshot -o report.json --app C:\\ComfyUI_windows_portable
     """
     from tritonwin.facts import snapshot as snapshots
     from tritonwin.facts.redaction.identity import Identity
@@ -46,7 +44,7 @@ def command(
     from tritonwin.output.terminal import answer
     from tritonwin.system.host import Host
 
-    facts = target.collect(deep=deep, start=False)
+    facts = target.collect(start=False)
     snapshots.write(facts, output, Identity.this_machine(Host.this_machine()))
     said = (
         line(f"written: {output}"),

@@ -7,7 +7,6 @@ side in threads; what reads the target's files follows when the target is known.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -24,12 +23,11 @@ from tritonwin.facts.records import (
     CollectionError,
     Distribution,
     Facts,
-    ImportResult,
     Interpreter,
     System,
 )
 from tritonwin.facts.system import read_system, read_variables
-from tritonwin.facts.target import deep_import, examine
+from tritonwin.facts.target import examine
 from tritonwin.facts.toolchain.compilers import find_compilers
 from tritonwin.facts.toolchain.cuda import find_cuda_toolkits
 from tritonwin.facts.toolchain.msvc import find_msvc, find_windows_sdks
@@ -38,7 +36,7 @@ from tritonwin.facts.toolchain.rocm import find_rocm
 from tritonwin.facts.torch_triton import read_torch, read_triton
 from tritonwin.system.files import silent_places
 from tritonwin.system.host import Host, data_folder
-from tritonwin.system.waiting import WaitingThreads, answered, waiting_threads
+from tritonwin.system.waiting import answered, waiting_threads
 
 T = TypeVar("T")
 
@@ -50,7 +48,6 @@ def collect(
     python: str | None = None,
     app: Path | None = None,
     timeout: float = 30,
-    deep: bool = False,
     host: Host | None = None,
     may_start: Callable[[str], bool] = lambda _: False,
 ) -> Facts:
@@ -60,7 +57,6 @@ def collect(
         python: the interpreter; chosen by `find_target` when None.
         app: an application's folder, whose interpreter is meant.
         timeout: seconds for each program that is started.
-        deep: import torch and triton, each in a process of its own.
         host: the machine as the finders shall see it; this one when None.
         may_start: asked whether an interpreter may be started that was found for the current folder
             alone. Otherwise its files are read.
@@ -83,14 +79,12 @@ def collect(
         facts = _of_machine(host, guard)
         examined = replace(threads.result(target), source=choice.source, chosen_by=choice.chosen_by)
         facts = _of_target(examined, host, facts, guard)
-        imports = _deep(threads, facts, timeout) if deep and not reads else ()
         found, drivers = threads.result(gpus)
         return replace(
             facts,
             gpus=found,
             drivers=drivers,
             msvc=threads.result(msvc),
-            imports=imports,
             errors=guard.all_errors(),
         )
 
@@ -151,16 +145,3 @@ def _of_target(target: Interpreter, host: Host, facts: Facts, guard: _Guard) -> 
         shadows=guard.call("shadows", lambda: read_shadows(target, host), ()),
         proven=guard.call("proven", lambda: read_proven(target, host.env), None),
     )
-
-
-def _deep(threads: WaitingThreads, facts: Facts, timeout: float) -> tuple[ImportResult, ...]:
-    """Import what is installed, one process a module, side by side."""
-    if facts.target is None:
-        return ()
-    present = {"torch": facts.torch is not None, "triton": facts.triton is not None}
-    waiting: list[Future[ImportResult]] = [
-        threads.submit(deep_import, facts.target.executable, module, max(timeout, 120))
-        for module, installed in present.items()
-        if installed
-    ]
-    return tuple(threads.result(w) for w in waiting)

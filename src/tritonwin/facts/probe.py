@@ -1,24 +1,21 @@
 """Ask the Python that runs this file what it is; print the answer as one JSON object.
 
-Started by `tritonwin.facts.target` as `python -I -B -X utf8 - COOKIE [--import MODULE]` with this
+Started by `tritonwin.facts.target` as `python -I -B -X utf8 - COOKIE` with this
 text on standard input. The answer stands between COOKIE and the reversed COOKIE, so noise of a
 `sitecustomize` cannot be taken for it; only the reversed one proves that the text was run.
 
 Standard library only, ASCII only, valid on Python 3.8 and later: the target may be old. It changes
-nothing in the target, and imports neither torch nor triton unless `--import` names them.
+nothing in the target, and imports neither torch nor triton.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import time
 
 TYPE_CHECKING = False  # the name that type checkers know; `typing` takes long to import
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-ERROR_LENGTH = 4000
 
 
 def attempt(notes: list[str], name: str, function: Callable[[], object]) -> object:
@@ -60,13 +57,6 @@ def sysconfig_paths() -> dict[str, str | None]:
     return paths
 
 
-def isolated_by_pth() -> bool:
-    """True if a `._pth` file rules sys.path: then there is no user site."""
-    folder = os.path.dirname(sys.executable or "")
-    names = os.listdir(folder) if os.name == "nt" and folder else []
-    return any(name.lower().endswith("._pth") for name in names)
-
-
 def shares_system_site() -> bool:
     """False in a virtual environment that shuts out the packages of its base."""
     if sys.prefix == sys.base_prefix:
@@ -92,7 +82,6 @@ def user_site() -> str | None:
 
 def describe() -> dict[str, object]:
     notes: list[str] = []
-    pth = attempt(notes, "pth", isolated_by_pth)
     return {
         "version": ".".join(map(str, sys.version_info[:3])),
         "implementation": sys.implementation.name,
@@ -107,51 +96,18 @@ def describe() -> dict[str, object]:
         "ext_suffix": attempt(notes, "ext_suffix", extension_suffix),
         "free_threaded": attempt(notes, "free_threaded", free_threaded),
         "paths": attempt(notes, "sysconfig", sysconfig_paths),
-        "user_site": None if pth else attempt(notes, "user site", user_site),
+        "user_site": attempt(notes, "user site", user_site),
         "has_pip": attempt(notes, "pip", has_pip),
         "notes": notes,
     }
 
 
-def silence_error_boxes() -> None:
-    """A crash must end the process, not open a window that waits for a click."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        mode = msvcrt.SEM_FAILCRITICALERRORS | msvcrt.SEM_NOGPFAULTERRORBOX
-        msvcrt.SetErrorMode(mode | msvcrt.SEM_NOOPENFILEERRORBOX)
-
-
-def import_one(name: str) -> dict[str, object]:
-    silence_error_boxes()
-    started = time.perf_counter()
-    answer: dict[str, object] = {"module": name, "outcome": "imported"}
-    try:
-        version = getattr(__import__(name), "__version__", None)
-        answer["version"] = None if version is None else str(version)
-    except BaseException as error:  # SystemExit and KeyboardInterrupt are outcomes as well
-        answer["outcome"] = "exception"
-        answer["error"] = f"{type(error).__name__}: {error}"[:ERROR_LENGTH]
-    answer["seconds"] = time.perf_counter() - started
-    return answer
-
-
-def send(cookie: str, answer: dict[str, object]) -> None:
-    """Write to the descriptor: `sys.stdout` may have been replaced or closed."""
+def main(cookie: str) -> None:
     import json
 
-    data = (cookie + json.dumps(answer) + cookie[::-1] + "\n").encode("ascii")
-    while data:
+    data = (cookie + json.dumps(describe()) + cookie[::-1] + "\n").encode("ascii")
+    while data:  # to the descriptor: `sys.stdout` may have been replaced or closed
         data = data[os.write(1, data) :]
 
 
-def main(argv: list[str]) -> None:
-    cookie = argv[1]
-    if argv[2:3] == ["--import"]:
-        send(cookie, import_one(argv[3]))
-        # the end of an interpreter with torch in it takes seconds, and may crash
-        os._exit(0)
-    send(cookie, describe())
-
-
-main(sys.argv)
+main(sys.argv[1])

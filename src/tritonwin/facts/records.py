@@ -365,18 +365,6 @@ class Shadow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportResult:
-    """The import of a module in a child of the target (`--deep`)."""
-
-    module: str
-    outcome: Literal["imported", "exception", "crashed", "timed-out"]
-    seconds: float
-    version: str | None = None
-    error: str | None = None  # "ImportError: DLL load failed ..."
-    status: str | None = None  # "0xC0000005 (access violation)"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Proven:
     """The state of the target when it was last proven to work."""
 
@@ -429,7 +417,6 @@ class Facts:
     runtime_dlls: tuple[RuntimeDll, ...] = ()
     caches: tuple[Cache, ...] = ()
     shadows: tuple[Shadow, ...] = ()
-    imports: tuple[ImportResult, ...] = ()
     proven: Proven | None = None
     patch: PatchRecord | None = None
     errors: tuple[CollectionError, ...] = ()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
-import time
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tritonwin.errors import UserError
 from tritonwin.facts.dlls.pe import read_pe
 from tritonwin.facts.packages import python_path
 from tritonwin.facts.python_layout import describe, is_store_alias
-from tritonwin.facts.records import ImportResult, Interpreter
-from tritonwin.system.codec import from_valid
+from tritonwin.facts.records import Interpreter
 from tritonwin.system.files import file_size, is_file, is_folder
 from tritonwin.system.host import Host
 from tritonwin.system.process import Completed, parse_answer, run
@@ -78,32 +76,24 @@ def examine(executable: str, host: Host, timeout: float | None = 30) -> Interpre
     return found
 
 
-def deep_import(executable: str, module: str, timeout: float = 120) -> ImportResult:
+def import_error(executable: str, module: str, timeout: float = 120, first: str = "") -> str | None:
     """Import one module as the user's programs do, in a child process, in an empty folder.
 
-    A crash, a missing DLL and a hang are outcomes like any other. `timeout` is in seconds.
+    Args:
+        timeout: in seconds.
+        first: a statement to run before.
 
-    Raises:
-        TargetError: no such interpreter, or it cannot be started.
+    Returns:
+        How it failed: its exception, or how the process ended. None: it was imported.
     """
-    path = Path(executable).absolute()
-    _refuse(path, windows=os.name == "nt")
-    cookie = secrets.token_hex(16)
-    arguments = ("-B", "-", cookie, "--import", module)
-    started = time.perf_counter()
+    # the end of an interpreter with torch in it takes seconds, and may crash
+    program = f"{first}import {module}; import os; os._exit(0)"
     with scratch_folder() as folder:
-        done = _start(path, arguments, timeout, cwd=folder)
-    answer = parse_answer(done.out, cookie)
-    if answer is None:
-        outcome: Literal["timed-out", "crashed"] = "timed-out" if done.timed_out else "crashed"
-        return ImportResult(
-            module=module,
-            outcome=outcome,
-            seconds=time.perf_counter() - started,
-            error=_said(done),
-            status=None if done.timed_out else done.ending(),
-        )
-    return from_valid(ImportResult, answer)
+        done = run(executable, ("-B", "-c", program), timeout=timeout, cwd=folder)
+    if done.code == 0:
+        return None
+    said = _said(done)
+    return said if said and done.code == 1 else ": ".join(filter(None, (done.ending(), said)))
 
 
 def _refuse(path: Path, *, windows: bool) -> None:
@@ -138,26 +128,17 @@ def _ask(
     path: Path, host: Host, timeout: float, flags: tuple[str, ...]
 ) -> tuple[Completed, dict[str, Any] | None]:
     cookie = secrets.token_hex(16)
-    done = _start(path, (*flags, "-", cookie), timeout, cwd=path.parent, env=dict(host.env.data))
-    return done, parse_answer(done.out, cookie)
-
-
-def _start(
-    path: Path,
-    arguments: tuple[str, ...],
-    timeout: float,
-    *,
-    cwd: Path,
-    env: dict[str, str] | None = None,
-) -> Completed:
     probe = files("tritonwin.facts").joinpath("probe.py").read_bytes()
+    env = dict(host.env.data)
     try:
-        return run(path, arguments, timeout=timeout, env=env, cwd=cwd, stdin=probe)
+        arguments = (*flags, "-", cookie)
+        done = run(path, arguments, timeout=timeout, env=env, cwd=path.parent, stdin=probe)
     except OSError as error:
         raise TargetError(
             f"{path} cannot be started: {error.strerror or error}",
             "Name an interpreter that runs on this machine: --python",
         ) from error
+    return done, parse_answer(done.out, cookie)
 
 
 def _failure(path: Path, done: Completed, timeout: float) -> TargetError:
@@ -186,13 +167,14 @@ def _said(done: Completed) -> str | None:
 # The fields of an interpreter that the probe answers under their own names.
 _TOLD = (
     *("version", "implementation", "bits", "free_threaded", "prefix", "base_prefix"),
-    *("ext_suffix", "user_site", "site_loaded", "has_pip"),
+    *("ext_suffix", "site_loaded", "has_pip"),
 )
 
 
 def _join(seen: Interpreter, answer: dict[str, Any], host: Host) -> Interpreter:
     """The answer of the interpreter where it has one, else what the files say."""
-    paths, user_site = answer["paths"] or {}, answer["user_site"]
+    paths = answer["paths"] or {}
+    user_site = None if seen.pth else answer["user_site"]  # a ._pth rules sys.path
     sys_path: list[str] = answer["sys_path"]
     sites = [p for p in sys_path if Path(p).name.lower() in ("site-packages", "dist-packages")]
     if user_site is not None:
@@ -208,6 +190,7 @@ def _join(seen: Interpreter, answer: dict[str, Any], host: Host) -> Interpreter:
     return replace(
         seen,
         **{name: answer[name] for name in _TOLD},
+        user_site=user_site,
         started=True,
         machine=seen.machine or answer["machine"],
         base_executable=base or answer["base_executable"] or seen.base_executable,

@@ -116,8 +116,7 @@ def of_choices(event: ChoiceEvent) -> Iterator[Block]:
 def of_installation(done: Installation) -> Iterator[Block]:
     """The result of the imports, and the verdict."""
     for result in done.imports:
-        said = f": {result.error}" if result.error else ""
-        yield line(f"import {result.module}: {result.outcome}{said}", indent=2)
+        yield line(f"import {result.module}: {result.error or 'imported'}", indent=2)
     yield Prose(_INSTALL_VERDICTS[done.status], tone="strong", indent=0)
     if done.journal:
         yield line(f"To undo it: tritonwin undo {done.journal}")

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 
 from tritonwin.facts.collect import collect
 from tritonwin.facts.records import Facts, Interpreter
-from tritonwin.facts.target import deep_import
+from tritonwin.facts.target import import_error
 from tritonwin.journal import Store
 from tritonwin.remedies.apply import apply_plan, clear_unfinished
 from tritonwin.remedies.context import Agree, OnEvent, ignore
@@ -18,6 +18,7 @@ from tritonwin.remedies.distributions import install_change
 from tritonwin.remedies.plan import Change, Plan, need_rights, target_to_change
 from tritonwin.remedies.records import (
     ChoiceEvent,
+    ImportResult,
     Installation,
     PlanEvent,
     StepEvent,
@@ -131,7 +132,7 @@ def _imported(done: Installation, target: Interpreter, on_event: OnEvent) -> Ins
     for choice in done.choices:
         module = module_of(choice.package)
         on_event(StepEvent(text=f"importing {module}"))
-        imports.append(deep_import(target.executable, module))
-    good = all(result.outcome == "imported" for result in imports)
-    status: InstallStatus = "installed" if good else "import-failed"
+        error = import_error(target.executable, module)
+        imports.append(ImportResult(module=module, error=error))
+    status: InstallStatus = "import-failed" if any(i.error for i in imports) else "installed"
     return replace(done, status=status, imports=tuple(imports))

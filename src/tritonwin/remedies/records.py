@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tritonwin.facts.records import ImportResult
 from tritonwin.problems.records import CheckResult, Problem
 from tritonwin.remedies.plan import Plan, Status
 from tritonwin.support.wheel_choice import InstallStatus, WheelChoice
@@ -86,6 +85,14 @@ class FixResult:
         """True where nothing is left to do, or nothing was to be done."""
         clean = not self.problems and not self.crashed
         return clean and self.status in {"healthy", "proven", "planned"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportResult:
+    """The import of a module by the target; `error`: how it failed."""
+
+    module: str
+    error: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
