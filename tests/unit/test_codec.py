@@ -74,6 +74,8 @@ def test_any_tree_is_read_or_refused_with_its_place(tree: Any, name: str) -> Non
         ({"tag": "sample/2"}, 'sample.tag: expected "sample/1", got "sample/2"'),
         ({"ratio": True}, "sample.ratio: expected a number, got true"),
         ({"ratio": float("inf")}, "sample.ratio: not a finite number"),
+        ({"either": 2**63}, "sample.either: expected a whole number or text, got 9223"),
+        ({"parts": [{"index": -(2**63) - 1}]}, "sample.parts[0].index: number too large"),
         ({"flag": 1}, "sample.flag: expected true or false, got 1"),
         ({"either": 1.5}, "sample.either: expected a whole number or text, got 1.5"),
         ({"parts": {}}, "sample.parts: expected a list, got an object"),
@@ -120,26 +122,10 @@ def test_a_whole_number_serves_as_a_number() -> None:
     assert (found, type(found)) == (2.0, float)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("NaN", "not a finite number: NaN"),
-        ("[-Infinity]", "not a finite number: -Inf"),
-        ("1e999", "not a finite number"),
-        ("9" * 1_000_000, "number too large"),
-        ("9223372036854775808", "number too large"),
-        ("[" * 100_000, "nested too deeply"),
-        ('{"a":' * 100_000, "nested too deeply"),
-    ],
-)
-def test_liberties_of_the_json_module_are_refused(text: str, message: str) -> None:
-    with pytest.raises(DecodeError, match=message):
+@pytest.mark.parametrize("text", ["9" * 1_000_000, "[" * 100_000, '{"a":' * 100_000])
+def test_what_python_does_not_read_is_refused(text: str) -> None:
+    with pytest.raises(DecodeError, match=r"^document: "):
         parse(text)
-
-
-@pytest.mark.parametrize("number", [2**63 - 1, -(2**63)])
-def test_the_largest_numbers_are_accepted(number: int) -> None:
-    assert parse(str(number)) == number
 
 
 def test_half_a_character_is_repaired_when_written() -> None:

@@ -55,14 +55,7 @@ if sys.platform == "win32":
         _winapi.CloseHandle(handle)
         return True
 
-    def hold(path: Path) -> int | None:
-        """A descriptor of the file, made if need be, that nobody else may write or delete.
-
-        None while another process, or another part of this one, has it. Closing it lets go.
-
-        Raises:
-            OSError: it can be neither made nor opened.
-        """
+    def _hold(path: Path) -> int | None:
         try:
             # not msvcrt.locking: a share mode lets others read who holds it
             handle = _winapi.CreateFile(
@@ -80,15 +73,7 @@ else:
     def _may_add_files(folder: Path) -> bool | None:
         return os.access(folder, os.W_OK | os.X_OK)
 
-    def hold(path: Path) -> int | None:
-        """A descriptor of the file, made if need be, locked for us alone.
-
-        None while another process, or another part of this one, has it, or where it is deleted at
-        this moment. Closing it lets go.
-
-        Raises:
-            OSError: it can be neither made nor opened.
-        """
+    def _hold(path: Path) -> int | None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -99,6 +84,18 @@ else:
             os.close(descriptor)
             return None
         return descriptor
+
+
+def hold(path: Path) -> int | None:
+    """A descriptor of the file, made if need be, that no other tritonwin gets; closing it lets go.
+
+    None while another process, or another part of this one, has it, or where it is deleted at this
+    moment.
+
+    Raises:
+        OSError: it can be neither made nor opened.
+    """
+    return _hold(path)
 
 
 def can_write(folder: Path) -> bool | None:

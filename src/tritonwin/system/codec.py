@@ -46,37 +46,21 @@ class DecodeError(ValueError):
 
 
 def parse(text: str) -> Json:
-    """Parse JSON without the liberties of `json.loads`: no NaN, no endless number.
+    """Parse JSON.
 
     Raises:
         json.JSONDecodeError: not JSON; it knows line, column and position.
-        DecodeError: JSON that no record can hold.
+        DecodeError: JSON that Python does not read: nested too deeply, or with endless numbers.
     """
     try:
-        tree: Json = json.loads(
-            text,
-            parse_int=_whole,
-            parse_float=_finite,
-            parse_constant=_finite,
-        )
+        tree: Json = json.loads(text)
+    except json.JSONDecodeError:
+        raise
     except RecursionError:
         raise DecodeError(_DOCUMENT, "nested too deeply") from None
+    except ValueError as error:
+        raise DecodeError(_DOCUMENT, str(error)) from None
     return tree
-
-
-def _whole(digits: str) -> int:
-    # int() itself needs quadratic time for a number of a million digits
-    value = int(digits) if len(digits) <= 20 else _MAX_WHOLE
-    if not -_MAX_WHOLE <= value < _MAX_WHOLE:
-        raise DecodeError(_DOCUMENT, f"number too large: {digits[:24]}...")
-    return value
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if not math.isfinite(value):
-        raise DecodeError(_DOCUMENT, f"not a finite number: {digits[:24]}")
-    return value
 
 
 def to_json(value: object) -> Json:
@@ -213,6 +197,8 @@ def _scalar(hint: type, tree: Json, where: str) -> Json:
         raise _unexpected(hint, tree, where)
     if isinstance(tree, float) and not math.isfinite(tree):
         raise DecodeError(where, "not a finite number")
+    if isinstance(tree, int) and not -_MAX_WHOLE <= tree < _MAX_WHOLE:
+        raise DecodeError(where, "number too large")
     if isinstance(tree, str) and not tree.isascii() and _HALF.search(tree):
         raise DecodeError(where, "text with half a character (a lone surrogate)")
     return tree

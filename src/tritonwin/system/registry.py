@@ -72,30 +72,21 @@ if sys.platform == "win32":
         hive, _, path = key.partition("\\")
         return _HIVES[hive], path
 
+    def _opened(key: str, view: int = 64) -> winreg.HKEYType:
+        return winreg.OpenKey(*_split(key), 0, winreg.KEY_READ | _VIEWS[view])
+
     class WindowsRegistry(Registry):
         """The real registry of this machine."""
 
-        @staticmethod
-        def _open(key: str, view: int) -> winreg.HKEYType | None:
-            try:
-                return winreg.OpenKey(*_split(key), 0, winreg.KEY_READ | _VIEWS[view])
-            except OSError:
-                return None
-
         def subkeys(self, key: str, *, view: int = 64) -> tuple[str, ...]:
-            handle = self._open(key, view)
-            if handle is None:
-                return ()
-            with handle:
+            with contextlib.suppress(OSError), _opened(key, view) as handle:
                 count = winreg.QueryInfoKey(handle)[0]
                 return tuple(winreg.EnumKey(handle, i) for i in range(count))
+            return ()
 
         def values(self, key: str, *, view: int = 64) -> dict[str, Value]:
-            handle = self._open(key, view)
-            if handle is None:
-                return {}
             found: dict[str, Value] = {}
-            with handle:
+            with contextlib.suppress(OSError), _opened(key, view) as handle:
                 for i in range(winreg.QueryInfoKey(handle)[1]):
                     name, data, _ = winreg.EnumValue(handle, i)
                     if isinstance(data, (str, int)):
@@ -104,7 +95,7 @@ if sys.platform == "win32":
 
         def stored(self, key: str, name: str) -> RegistryValue | None:
             try:
-                with winreg.OpenKey(*_split(key), 0, winreg.KEY_READ | _VIEWS[64]) as handle:
+                with _opened(key) as handle:
                     data, number = winreg.QueryValueEx(handle, name)
             except FileNotFoundError:
                 return None
