@@ -182,9 +182,8 @@ def test_what_shadows_is_renamed(tmp_path: Path, name: str, new: str | None) -> 
     [
         (
             b"python312.zip\r\n.\r\n\r\n#import site\r\n",
-            b"python312.zip\r\n.\r\n\r\nimport site\r\n",
+            b"python312.zip\r\n.\r\n\r\n#import site\r\nimport site\r\n",
         ),
-        (b".\n# import site\nLib\n", b".\nimport site\nLib\n"),
         (b".", b".\r\nimport site\r\n"),
         (b"", b"import site\r\n"),
         (b".\n", b".\nimport site\n"),

@@ -6,7 +6,6 @@ of it works without JavaScript. The script only takes over what is new (`data-li
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
@@ -40,7 +39,7 @@ _STATES: dict[str, tuple[str, Tone]] = {
     "failed": ("Failed", "bad"),
 }
 _TITLES: dict[Kind, str] = {
-    "examine": "Examine",
+    "examine": "What is wrong",
     "fix": "Repair",
     "verify": "Prove",
     "install": "Install",
@@ -64,8 +63,13 @@ class Pages:
 
     def answer(self, path: str, form: Mapping[str, str] | None) -> Response:
         """The page, or what comes of a form."""
-        if form is not None:
-            return self._act(path, form)
+        try:
+            return self._show(path) if form is None else self._act(path, form)
+        except BusyError:
+            told = "Another task is at work or waits for an answer. Nothing was started."
+            return self._page(told, "warning", self._current(), status=409)
+
+    def _show(self, path: str) -> Response:
         name, _, rest = path.partition("/")
         if name == "task" and rest.isdecimal() and (task := self.desk.tasks.get(int(rest[:9]))):
             return self._task(task)
@@ -100,26 +104,16 @@ class Pages:
         kind = next((each for each in _TITLES if each == path), None)
         if kind is None:
             return self._page("There is no such page.", "bad", status=404)
-        try:
-            task = self.desk.start(kind, form.get("given", ""))
-        except BusyError:
-            told = "Another task is at work or waits for an answer. Nothing was started."
-            return self._page(told, "warning", self._current(), status=409)
+        task = self.desk.start(kind, form.get("given", ""))
         return self._to("" if kind == "examine" else f"task/{task.number}")
 
     # --- pages
 
     def _home(self) -> Response:
         view, last = self.desk.view, self.desk.last
-        if view is None and last and last.kind == "examine" and last.state == "failed":
-            again = self._button("examine", "Examine again")
-            said = html.rendered(last.said)
-            return self._page("This Python cannot be examined.", "bad", said, again)
         if view is None:
-            with contextlib.suppress(BusyError):
-                self.desk.start("examine")
-            body = f'<div id="live" data-live="swap">{self._current()}</div>'
-            return self._page("What is wrong", "plain", self._cut_off(), body, wait=True)
+            waiting = last and (last.open or last.kind == "examine")
+            return self._task(last if last and waiting else self.desk.start("examine"))
         actions = (
             "" if view.healthy else self._button("fix", "Repair: show the plan", main=True),
             self._button("verify", "Prove it", main=view.healthy),
@@ -150,7 +144,9 @@ class Pages:
         if not task.open:
             undo = self._button("undo", "Undo it") if task.undoable else ""
             after = f'<div class="bar">{undo}<a href="{self.root}">What is wrong now</a></div>'
-        body = (
+            if task.kind == "examine":  # it failed: otherwise what is wrong is shown
+                after = self._button("examine", "Examine again")
+        body = (self._cut_off() if task.kind == "examine" else "") + (
             f'<p id="state" role="status" data-live="swap"><strong class="{tone}">'
             f"{state}</strong></p>"
             f'<div id="said" role="log" aria-label="What happened" data-live="grow">{said}</div>'

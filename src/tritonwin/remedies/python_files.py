@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from dataclasses import dataclass
 from itertools import count
@@ -31,7 +30,6 @@ from tritonwin.system.toml import read_resource
 
 WHEEL = "msvc-runtime"
 PARTS = ("Include", "libs")
-_COMMENTED = re.compile(rb"^[ \t]*#[ \t]*import site[ \t]*\r?$", re.MULTILINE)
 _FIRST = "msvcp140.dll"  # the one whose age shows: libtriton needs it
 
 # --- imports
@@ -83,12 +81,8 @@ def apply_site(change: EnableSite, context: ApplyContext) -> None:
 
 
 def with_site(text: bytes) -> bytes:
-    """The file with `import site` as a line of its own; python.org's comment becomes the line."""
-    found = _COMMENTED.search(text)
+    """The file with `import site` as its last line, which ends as the others do."""
     end = b"\r\n" if b"\r\n" in text or b"\n" not in text else b"\n"
-    if found:
-        carriage = b"\r" if found[0].endswith(b"\r") else b""
-        return text[: found.start()] + b"import site" + carriage + text[found.end() :]
     gap = b"" if not text or text.endswith(b"\n") else end
     return text + gap + b"import site" + end
 
@@ -120,10 +114,7 @@ def plan_headers(context: PlanContext, *, version: str, folder: str) -> CopyHead
             "headers of a Python on this system come with its own package",
             "Install python3-dev, python3-devel or the like.",
         )
-    if context.headers is not None:
-        source = _given(context.headers.absolute(), version, context)
-    else:
-        source = _of_another(version, context) or _of_nuget(version, context)
+    source = _of_folder(version, context) or _of_nuget(version, context)
     return CopyHeaders(
         folder=folder,
         what=f"put the headers and libraries of Python {source.version} into {folder}",
@@ -132,26 +123,26 @@ def plan_headers(context: PlanContext, *, version: str, folder: str) -> CopyHead
     )
 
 
-def _of_another(version: str, context: PlanContext) -> FileSource | None:
-    """The headers of another Python on this machine, of the same patch release if there is one."""
+def _of_folder(version: str, context: PlanContext) -> FileSource | None:
+    """What the user named, or another Python on this machine, of the same release if there is one.
+
+    An archive is looked into when it is unpacked.
+    """
+    given = context.headers and context.headers.absolute()
     others = [i for i in context.facts.interpreters if i.executable != context.target.executable]
-    for other in sorted(others, key=lambda i: i.version != version):
-        root = other.base_prefix or other.prefix
-        found = _version(Path(root), version, context) if root else None
-        if root and found:
-            return FileSource(name="headers", version=found, location=root)
-    return None
-
-
-def _given(path: Path, version: str, context: PlanContext) -> FileSource:
-    """The folder or archive that the user named; an archive is looked into when it is unpacked."""
-    found = series(version) if is_file(path) else _version(path, version, context)
-    if found is None:
+    others.sort(key=lambda other: other.version != version)
+    roots = [given] if given else [Path(p) for i in others if (p := i.base_prefix or i.prefix)]
+    for root in roots:
+        found = series(version) if root == given and is_file(root) else None
+        found = found or _version(root, version, context)
+        if found is not None:
+            return FileSource(name="headers", version=found, location=str(root))
+    if given:
         raise CannotRemedyError(
-            f"{path} holds no headers and library of Python {series(version)}",
+            f"{given} holds no headers and library of Python {series(version)}",
             "Name a zip, or the folder that has Include and libs in it: --headers PATH",
         )
-    return FileSource(name="headers", version=found, location=str(path))
+    return None
 
 
 def _version(root: Path, wanted: str, context: PlanContext) -> str | None:
