@@ -139,8 +139,7 @@ def test_a_new_set_takes_the_place_of_the_old(facts: Facts, store: Store) -> Non
             for d in facts.distributions
         ),
     )
-    (drifted,) = guard.status(newer).drifted
-    assert (drifted.name, drifted.kept, drifted.now) == ("torch", "2.9.1+cu128", "2.10.0+cu130")
+    assert guard.status(newer).drifted == {"torch": "2.10.0+cu130"}
     with pytest.raises(UserError, match="no longer as it was proven"):
         guard.switch_on(newer, store)
     newer = replace(newer, proven=proven_state(newer))

@@ -170,10 +170,9 @@ _GUARD_VERDICTS: dict[GuardState, str] = {
 
 def of_guard(outcome: GuardReport) -> Iterator[TextLine]:
     """A line per version that is kept, the files, and what to do."""
-    drifted = {each.name: each.now or "not there" for each in outcome.drifted}
     for name, version in outcome.kept.items():
-        now = drifted.get(name)
-        yield line(f"  {name:<16} {version}" + (f"  now {now}" if now else ""))
+        now = f"  now {outcome.drifted[name] or 'not there'}" if name in outcome.drifted else ""
+        yield line(f"  {name:<16} {version}{now}")
     yield from _changed(outcome.changed)
     if not outcome.changed:
         yield from (line(f"in {file}", indent=2) for file in outcome.files)
@@ -183,7 +182,7 @@ def of_guard(outcome: GuardReport) -> Iterator[TextLine]:
     for file in outcome.left:
         yield line(f"{file} has constraints of its own, or a byte order mark, and stays as it is.")
         yield line(f"Add there by hand: {outcome.uv}", indent=2)
-    if drifted:
+    if outcome.drifted:
         yield line("Replaced all the same. See what that means: tritonwin doctor")
     for name in outcome.overruled if outcome.kept else ():
         yield line(f"pip follows the variable {name} instead of this: remove it.")

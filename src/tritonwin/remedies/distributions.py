@@ -32,7 +32,6 @@ from tritonwin.remedies.plan import (
     InstallWheels,
     target_to_change,
 )
-from tritonwin.remedies.target_pip import staged_site_packages
 from tritonwin.support import install_plan
 from tritonwin.support.chooser import InstallPlan
 from tritonwin.support.packages import FORK
@@ -165,12 +164,13 @@ def put_in_place(change: InstallWheels | BuildWheel, root: Path, context: ApplyC
             be replaced; nothing was changed.
     """
     prefix = Path(context.target.prefix or Path(context.target.executable).parent)
-    folders = [prefix / folder.relative_to(root) for folder in staged_site_packages(root)]
+    # site-packages, one a scheme
+    folders = {prefix / info.parent.relative_to(root) for info in root.rglob("*.dist-info")}
     going = removal(change.removes, context.target)
     gone = next((info for info in change.removes if not os.path.lexists(info)), None)
     if gone is not None:
         raise ChangedSincePlanError(f"{gone} is not there any more")
-    aside = in_the_way(root, folders, prefix, going)
+    aside = in_the_way(root, sorted(folders), prefix, going)
     for path in going.paths:
         context.journal.delete(path)
     sites = {Path(info).parent for info in change.removes}

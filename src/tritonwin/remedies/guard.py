@@ -10,7 +10,7 @@ from tritonwin.journal import Store, preview, undo
 from tritonwin.remedies.apply import apply_plan
 from tritonwin.remedies.keep_set import constraints_file, files, left_alone, read_kept
 from tritonwin.remedies.plan import CannotRemedyError, FileText, KeepSet, Plan, target_to_change
-from tritonwin.remedies.records import Drifted, GuardOutcome, GuardState
+from tritonwin.remedies.records import GuardOutcome, GuardState
 from tritonwin.system.codec import DecodeError, from_json
 from tritonwin.system.files import read_text
 from tritonwin.system.shells import word
@@ -30,11 +30,7 @@ def status(facts: Facts) -> GuardOutcome:
     return GuardOutcome(
         status="on" if held else "off",
         kept=kept,
-        drifted=tuple(
-            Drifted(name=name, kept=version, now=now.get(name))
-            for name, version in kept.items()
-            if now.get(name) != version
-        ),
+        drifted={name: now.get(name) for name, old in kept.items() if now.get(name) != old},
         files=held,
         missing=wanted if held else (),
         left=tuple(str(file) for file in left_alone(facts)) if held else (),

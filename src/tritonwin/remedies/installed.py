@@ -174,7 +174,6 @@ class Bounds:
         self._root = os.path.realpath(prefix)
         self._hosts = {share_of(str(folder)) for folder in (*site_packages, prefix)} | {None}
         self._real: dict[str, str] = {}
-        self._inside: set[str] = set()
 
     def elsewhere(self, folder: str) -> bool:
         """True for a share that the environment is not on: a look would send it credentials."""
@@ -187,12 +186,8 @@ class Bounds:
         return self._real[folder]
 
     def allow(self, path: Path) -> bool:
-        folder = str(path.parent)
-        if folder in self._inside:
-            return True
-        place = self.real(folder)
+        place = self.real(str(path.parent))
         if any(_within(place, each) for each in self.packages):
-            self._inside.add(folder)
             return True
         library = any(_within(place, str(Path(folder).parent)) for folder in self.packages)
         inside = _within(place, self._root) and not library

@@ -48,7 +48,12 @@ def make_plan(problems: Sequence[Problem], context: PlanContext) -> Plan:
     for group in [*groups, asking] if asking else groups:
         failed: UserError | None = None
         try:
-            usual = _installed(asking, context) if group is asking else _changes(group[0], context)
+            if group is asking:
+                actions = [action for problem in asking for action in problem.actions]
+                why = "; ".join(problem.title for problem in asking)
+                usual = [replace(_install_or_build(actions, context), why=why)]
+            else:
+                usual = _changes(group[0], context)
             for change in usual:
                 need_rights(change, context.facts)
         except UserError as error:
@@ -96,12 +101,6 @@ def _join(changes: list[Change], change: Change, problem: Problem) -> None:
                 changes[number] = replace(there, problems=(*there.problems, problem.id))
             return
     changes.append(replace(change, problems=(problem.id,), why=change.why or problem.title))
-
-
-def _installed(asking: Sequence[Problem], context: PlanContext) -> list[Change]:
-    """The change that installs what all these problems ask for. Raises UserError."""
-    change = _install_or_build([a for problem in asking for a in problem.actions], context)
-    return [replace(change, why="; ".join(problem.title for problem in asking))]
 
 
 def _install_or_build(actions: Sequence[Action], context: PlanContext) -> Change:

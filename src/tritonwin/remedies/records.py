@@ -108,20 +108,12 @@ class Installation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drifted:
-    """A distribution in another version than the one that is kept; None: it is not there."""
-
-    name: str
-    kept: str
-    now: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class GuardOutcome:
     """The state of a Python's guard after the command.
 
     Attributes:
         kept: versions by distribution.
+        drifted: the versions of those that differ from it; None: it is not there.
         files: the files that hold it.
         missing: files that would hold it and do not, where others do.
         left: settings of pip or uv that hold constraints of their own, and stay as they are.
@@ -132,7 +124,7 @@ class GuardOutcome:
 
     status: GuardState
     kept: dict[str, str]
-    drifted: tuple[Drifted, ...] = ()
+    drifted: dict[str, str | None]
     files: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     left: tuple[str, ...] = ()

@@ -253,8 +253,3 @@ def _forget_origin(origin: Path) -> None:
     kept = "".join(line for line in lines if not line.startswith(listed))
     record.write_text(kept, "utf-8", newline="")
     origin.unlink()
-
-
-def staged_site_packages(root: Path) -> tuple[Path, ...]:
-    """The folders below `root` that hold distributions: site-packages, one a scheme."""
-    return tuple(sorted({info.parent for info in root.rglob("*.dist-info")}))
