@@ -40,23 +40,14 @@ _BREAKS_QUOTES = re.compile(r"[\"'`$%\x00-\x1f\u2018-\u201f]|\\\Z")
 _OF_WINDOWS = ("winget ", "reg ", "setx ", "copy ")
 # a package's name takes no quotes
 _QUOTED_NAME = re.compile(r'(?:(?<=install )|(?<=stall -y ))"([A-Za-z][\w-]*)"')
-_PIP_OF_UV = frozenset({"install", "uninstall", "list"})
 ANY_PYTHON = "python"  # where no path is known
-_LAUNCHER = re.compile(r"py -3\.\d{1,2}")
-
-
-def launcher(tag: str) -> str:
-    """Windows' launcher for a Python of which only the version is known ("312")."""
-    return f"py -{tag[0]}.{tag[1:]}"
+_LAUNCHER = re.compile(r"py -3\.\d{1,2}")  # of Windows, where no more than the version is known
 
 
 def started(target: Interpreter | None) -> str:
     """The word that starts a Python in a command line."""
-    if target is None:
-        return ANY_PYTHON
-    if _LAUNCHER.fullmatch(target.executable):
-        return target.executable
-    return word(target.executable) or ANY_PYTHON
+    executable = target.executable if target else ANY_PYTHON
+    return executable if _LAUNCHER.fullmatch(executable) else word(executable) or ANY_PYTHON
 
 
 def advise(finding: Finding, facts: Facts) -> Problem:
@@ -163,11 +154,10 @@ def _question(
     supplies = (catalogue.load().asked.get(name) for name in wanted)
     missing = advice.question or next(filter(None, supplies), None)
     asked = missing if finding.certainty == "certain" else entry.question or missing
-    if asked is None or (asked.command.startswith(_CARD) and _not_nvidia(facts)):
+    if asked is None or not _of_this_system(asked.text, facts):
         return None
-    if not facts.windows and asked.command.startswith(_OF_WINDOWS):
-        return None
-    if not _of_this_system(asked.text, facts):
+    foreign = _CARD if _not_nvidia(facts) else () if facts.windows else _OF_WINDOWS
+    if asked.command.startswith(foreign):
         return None
     text = sentence(asked.text, values)
     if missing and facts.torch is None and "torch.__version__" in missing.command:
@@ -273,22 +263,13 @@ def _typed(
     if not calls_pip or target is None or target.has_pip is not False:
         return filled
     if target.kind == "uv" or "uv" in target.managers:
-        return tuple(
-            _of_uv(command.removeprefix(start), python) if command.startswith(start) else command
-            for command in filled
-            if not command.startswith(start) or command.removeprefix(start).split()[0] in _PIP_OF_UV
-        )
+        # which asks nothing
+        known = re.compile(re.escape(start) + "(install|uninstall|list)(?: -y)?")
+        of_uv = [known.sub(lambda m: f"uv pip {m[1]} --python {python}", c) for c in filled]
+        return tuple(command for command in of_uv if not command.startswith(start))
     if target.kind == "embedded":
         return ()  # the rest of a sequence without its pip would be half of it
     return (f"{python} -m ensurepip", *filled)
-
-
-def _of_uv(words: str, python: str) -> str:
-    """The same in the words of uv, which asks nothing: `uninstall -y triton`."""
-    action, _, rest = words.partition(" ")
-    if action == "uninstall":
-        rest = rest.removeprefix("-y ")
-    return f"uv pip {action} --python {python} {rest}".rstrip()
 
 
 def context(facts: Facts) -> dict[str, str]:

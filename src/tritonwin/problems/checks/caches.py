@@ -33,6 +33,10 @@ _READ_THROUGH_C = (
 
 @check("triton-home-not-writable")
 def cache_not_writable(facts: Facts) -> Iterator[Seen]:
+    temp = facts.system.temp
+    # a folder that can surely be written to; Triton 3.5 and later decode variables as UTF-8, which
+    # Windows' code page is not
+    other = str(PureWindowsPath(temp, "triton")) if facts.windows and temp else ""
     for cache in facts.caches:
         if cache.writable is False:
             yield seen(
@@ -40,17 +44,8 @@ def cache_not_writable(facts: Facts) -> Iterator[Seen]:
                 cache.path,
                 cache=cache.path,
                 path=cache.path,
-                new_value=_other_cache(facts) if cache.kind == "triton" else None,
+                new_value=other if other.isascii() and cache.kind == "triton" else None,
             )
-
-
-def _other_cache(facts: Facts) -> str | None:
-    """A folder for Triton's cache that the user may surely write to, and Triton can read of."""
-    temp = facts.system.temp
-    # Triton 3.5 and later decode variables as UTF-8, which Windows' code page is not
-    if not (facts.windows and temp and temp.isascii()):
-        return None
-    return str(PureWindowsPath(temp, "triton"))
 
 
 @check("triton-variable-not-ascii")

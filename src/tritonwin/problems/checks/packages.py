@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tritonwin.facts.history import proven_state
 from tritonwin.facts.packages import knowledge
@@ -13,22 +12,21 @@ from tritonwin.problems.check import (
     check,
     need,
     need_target,
-    python_series,
     seen,
 )
 from tritonwin.support.packages import FORK
+from tritonwin.support.wheels import TargetTags, supported_tags
 
 
 @check("wheel-tag-unsupported")
 def wheel_tags(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     need(target.platform_tag, "the interpreter's platform is not known")
+    loaded = need(supported_tags(target), "the interpreter's version is not known")
     # beside the fork, that it is there at all is the problem, and one that can be solved
     beside_fork = knowledge().other_tritons if facts.distribution(FORK) else ()
     for dist in facts.distributions:
-        if dist.name in beside_fork:
-            continue
-        if dist.tags and not any(_tag_fits(t, facts) for t in dist.tags):
+        if dist.tags and dist.name not in beside_fork and not _any_fits(dist.tags, loaded):
             yield seen(
                 f"{dist.name} {dist.version} is made for {dist.tags[0]}, this is Python "
                 f"{target.version} on {target.platform_tag}",
@@ -36,36 +34,18 @@ def wheel_tags(facts: Facts) -> Iterator[Seen]:
             )
 
 
-def _tag_fits(tag: str, facts: Facts) -> bool:
-    """Compare a tag with this Python; a malformed or unusual one excludes nothing.
+def _any_fits(tags: Iterable[str], loaded: TargetTags) -> bool:
+    """Compare tags with those that a Python loads; a malformed one excludes nothing.
 
     pip goes by the tags in the name of a file, before it installs it. Those in WHEEL nothing reads
     when the package is imported: a `cp312-cp312-win-amd64` there does no harm.
     """
-    target = need_target(facts)
-    major, minor = (int(n) for n in python_series(target).split("."))
-    parts = tag.split("-")
-    if len(parts) != 3 or not all(parts):
-        return True
-    python, abi, platforms = parts
-    if not any(_platform_fits(p, target.platform_tag or "") for p in platforms.split(".")):
-        return False
-    found = re.fullmatch(r"(?:cp|py)(\d)(\d{0,3})", python)
-    if found is None:
-        return True
-    tag_minor = int(found[2]) if found[2] else 0
-    if abi in {"none", "abi3"}:
-        return int(found[1]) == major and tag_minor <= minor
-    threads = "t" if target.free_threaded else ""
-    return abi == f"cp{major}{minor}{threads}" and python == f"cp{major}{minor}"
+    from packaging.tags import parse_tag
 
-
-def _platform_fits(platform: str, target: str) -> bool:
-    if platform == "any":
+    try:
+        return any(tag in loaded for text in tags for tag in parse_tag(text))
+    except ValueError:
         return True
-    if target.startswith("win"):
-        return platform == target
-    return not platform.startswith(("win", "macosx"))
 
 
 @check("bnb-without-windows-binaries")

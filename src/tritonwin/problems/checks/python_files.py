@@ -139,11 +139,7 @@ def vcredist_too_old(facts: Facts) -> Iterator[Seen]:
     dll = need((_needs_msvcp(facts) and _loaded(facts, "msvcp140.dll")) or None, unloaded)
     version = need(dll.version, unloaded)
     linker = facts.triton.libtriton_linker if facts.triton else None
-    broken = older(version, MUTEX_BREAK) and not older(linker, MUTEX_BREAK)
-    # Microsoft promises only that a runtime serves what older tools made. In System32 an update
-    # sees to that; a copy beside python.exe stays as it is.
-    risky = dll.place != "system32" and linker is not None and older(dll.version, linker)
-    if not (broken or risky):
+    if not older(version, MUTEX_BREAK) or older(linker, MUTEX_BREAK):
         return
     others = [
         Evidence(text=f"version {d.version} is there too, but is not the one loaded", where=d.path)
@@ -154,8 +150,7 @@ def vcredist_too_old(facts: Facts) -> Iterator[Seen]:
     yield seen(
         f"msvcp140.dll {dll.version} is the one that Python loads; {compiled}",
         dll.path,
-        certainty="possible" if not broken else "certain" if linker else "likely",
-        severity=None if broken else "warning",
+        certainty="certain" if linker else "likely",
         also=others,
         dll=dll.name,
         dll_version=dll.version,

@@ -18,7 +18,7 @@ from tritonwin.problems.conditions import allows, value_of
 from tritonwin.problems.doctor import Rank, by_certainty, findings_of, problems_of
 from tritonwin.problems.explain.decode import text_blocks
 from tritonwin.problems.explain.lines import without_escapes
-from tritonwin.problems.explain.log_facts import LogFacts, facts_at, same_folder
+from tritonwin.problems.explain.log_facts import NOT_SHOWN, LogFacts, facts_at, same_folder
 from tritonwin.problems.explain.matches import Matches, Query, Window
 from tritonwin.problems.explain.pair import of_versions, with_names
 from tritonwin.problems.explain.pasted import restored
@@ -115,8 +115,9 @@ def _verdict(
     return Explanation(
         problems=problems,
         known=tuple(
-            replace(match.evidence, text=f"{name} {match.groups[name]}")
-            for name, match in log.first()
+            replace(lines[0].evidence, text=f"{name} {lines[0].groups[name]}")
+            for name, lines in log.stated.items()
+            if name not in NOT_SHOWN
         ),
         suspicious=tuple(suspects.found()) if unknown else (),
         facts=facts,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, Literal
 
 from tritonwin.facts import amd
 from tritonwin.facts.records import (
@@ -23,7 +23,7 @@ from tritonwin.facts.records import (
     Triton,
     Variable,
 )
-from tritonwin.problems.advice import ANY_PYTHON, launcher
+from tritonwin.problems.advice import ANY_PYTHON
 from tritonwin.problems.catalogue import LinePattern
 from tritonwin.problems.conditions import INTELS_TRITON
 from tritonwin.problems.explain.lines import clean
@@ -39,7 +39,7 @@ NEAR_A_BUILD = 40  # lines
 _BARE = re.compile(r"(?<!RX )(?<!RX)\b([5-9]\d{3}\b|[5-9]\d{3}(?= ?XT))", re.IGNORECASE)
 _TEMPORARY = re.compile(r"\\pip-[a-z]{1,20}-[^\\]{1,40}\\|\\builds-v0\\|\\Temp\\", re.IGNORECASE)
 # no facts about the machine, but what other facts are judged by
-_NOT_SHOWN = frozenset(
+NOT_SHOWN = frozenset(
     {
         "amd_gpu", "build", "intel_gpu", "intels_triton", "machine", "missing", "of_python",
         "other_program", "override_arch", "pip_python", "shown", "shown_version", "tag",
@@ -71,20 +71,20 @@ class LogFacts:
     """The lines that state a fact, by its name, in order; a value that repeats is kept once."""
 
     def __init__(self) -> None:
-        self._stated: dict[str, list[Match]] = {}
+        self.stated: dict[str, list[Match]] = {}
 
     def add(self, match: Match) -> None:
         for name, value in self._named(match).items():
-            if _thrown_away(name, value, match, self._stated.get("build", [])):
+            if _thrown_away(name, value, match, self.stated.get("build", [])):
                 continue
-            lines = self._stated.setdefault(name, [])
+            lines = self.stated.setdefault(name, [])
             if len(lines) < MAX_VALUES and (not lines or lines[-1].groups[name] != value):
                 lines.append(Match(match.line, match.text, {**match.groups, name: value}))
                 lines.sort(key=lambda m: m.line)  # lines that were joined come after their parts
 
     def _named(self, match: Match) -> Mapping[str, str]:
         """The groups; a version that stands below its package's name bears that name."""
-        version, shown = match.groups.get("shown_version"), self._stated.get("shown")
+        version, shown = match.groups.get("shown_version"), self.stated.get("shown")
         if not version or not shown or shown[-1].line != match.line - 1:
             return match.groups
         return {re.sub(r"[-_].*", "", shown[-1].groups["shown"]): version}
@@ -95,7 +95,7 @@ class LogFacts:
         Of several names, the first that the log states.
         """
         for name in names:
-            if lines := self._stated.get(name):
+            if lines := self.stated.get(name):
                 return next((m for m in reversed(lines) if m.line <= line), lines[0])
         return None
 
@@ -107,19 +107,7 @@ class LogFacts:
     @property
     def foreign(self) -> bool:
         """True for the log of another program, in which nothing speaks of Python or torch."""
-        return "other_program" in self._stated and "of_python" not in self._stated
-
-    def all(self, name: str) -> tuple[Match, ...]:
-        """All statements of a fact."""
-        return tuple(self._stated.get(name, ()))
-
-    def first(self) -> Iterator[tuple[str, Match]]:
-        """Every fact with its first statement."""
-        return ((n, lines[0]) for n, lines in self._stated.items() if n not in _NOT_SHOWN)
-
-    def last(self) -> Iterator[tuple[str, Match]]:
-        """Every fact with its last statement."""
-        return ((name, lines[-1]) for name, lines in self._stated.items())
+        return "other_program" in self.stated and "of_python" not in self.stated
 
 
 def _thrown_away(name: str, value: str, match: Match, builds: Sequence[Match]) -> bool:
@@ -189,10 +177,13 @@ def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:
     base = snapshot or Facts(tool_version="", system=system)
     changes: dict[str, Any] = {
         "target": _interpreter(log, line),
-        "torch": _torch(value("torch"), value("cuda")),
         "gpus": _gpus(log, value("gpu_name"), value("gpu")),
         "rocm": (Rocm(path="", source=SOURCE, kind="zluda"),) if value("zluda") else (),
     }
+    if version := value("torch"):
+        tag = re.search(r"\+cu(\d{2})(\d)\b", version)
+        cuda = f"{tag[1]}.{tag[2]}" if tag else value("cuda")
+        changes["torch"] = Torch(version=version, location="", source=SOURCE, cuda=cuda)
     version, intels = value("triton"), value("intels_triton")
     if version or intels:
         changes["triton"] = Triton(
@@ -235,8 +226,8 @@ def _interpreter(log: LogFacts, line: int) -> Interpreter | None:
         version = value("pip_python")
     user_site, machine = value("user_site"), value("machine")
     if user_site and not (running or executable or prefix):
-        version = version or f"{user_site[0]}.{user_site[1:]}"
-        executable = launcher(user_site)
+        executable = f"py -3.{user_site[1:]}"  # Windows' launcher
+        version = version or f"3.{user_site[1:]}"
     if not (running or executable or prefix or version or machine):
         return None
     if running:
@@ -262,34 +253,30 @@ def _folder(executable: str | None) -> str | None:
     return re.sub(r"\\Scripts$", "", folder, flags=re.IGNORECASE) or None
 
 
-def _torch(version: str | None, cuda: str | None) -> Torch | None:
-    if version is None:
-        return None
-    tag = re.search(r"\+cu(\d{2})(\d)\b", version)
-    return Torch(
-        version=version, location="", source=SOURCE, cuda=f"{tag[1]}.{tag[2]}" if tag else cuda
+def _gpu(
+    vendor: Literal["nvidia", "amd", "intel"], name: str, capability: str | None = None
+) -> Gpu:
+    return Gpu(index=0, vendor=vendor, name=name, source=SOURCE, compute_capability=capability)
+
+
+def _gpus(log: LogFacts, name: str | None, known: str | None) -> tuple[Gpu, ...]:
+    """The card in use. A capability alone may be that of any vendor's."""
+    known = re.sub(r",\s?", ".", known) if known else None  # a tuple of Python's
+    names, devices = (
+        " | ".join(m.groups[fact] for m in log.stated.get(fact, ()))
+        for fact in ("amd_gpu", "gpu_name")
     )
-
-
-def _others(log: LogFacts) -> tuple[Gpu, ...]:
-    """The card of another vendor than NVIDIA, in a log that names none of NVIDIA's."""
-    names = " | ".join(m.groups["amd_gpu"] for m in log.all("amd_gpu"))
-    devices = " | ".join(m.groups["gpu_name"] for m in log.all("gpu_name"))
-    if names or "AMD" in devices or "Radeon" in devices:
+    if name and not re.search(r"AMD|Radeon", name):
+        return (_gpu("nvidia", name, known or capability(name)),)
+    if names or re.search(r"AMD|Radeon", devices):
         chip = _chip(names)
-        return (
-            Gpu(
-                index=0,
-                vendor="amd",
-                name=f"AMD {chip.cards}" if chip else "AMD Radeon",
-                source=SOURCE,
-                architecture=chip.name if chip else None,
-                integrated=chip.integrated if chip else None,
-            ),
-        )
-    if log.all("intel_gpu"):
-        return (Gpu(index=0, vendor="intel", name="Intel Arc", source=SOURCE),)
-    return ()
+        if chip is None:
+            return (_gpu("amd", "AMD Radeon"),)
+        card = _gpu("amd", f"AMD {chip.cards}")
+        return (replace(card, architecture=chip.name, integrated=chip.integrated),)
+    if log.stated.get("intel_gpu"):
+        return (_gpu("intel", "Intel Arc"),)
+    return (_gpu("nvidia", "the GPU", known),) if known else ()
 
 
 def _chip(names: str) -> amd.Chip | None:
@@ -299,23 +286,3 @@ def _chip(names: str) -> amd.Chip | None:
     named = amd.chips_in(names) or tuple(stated)
     cards = [c for c in named if not c.integrated] or named
     return cards[0] if len(cards) == 1 else None
-
-
-def _gpus(log: LogFacts, name: str | None, known: str | None) -> tuple[Gpu, ...]:
-    """The card in use. A capability alone may be that of any vendor's."""
-    others = _others(log)
-    if not name and (others or not known):
-        return others
-    if re.search(r"AMD|Radeon", name or ""):
-        return others
-    if known:
-        known = re.sub(r",\s?", ".", known)  # a tuple of Python's
-    return (
-        Gpu(
-            index=0,
-            vendor="nvidia",
-            name=name or "the GPU",
-            source=SOURCE,
-            compute_capability=known or (capability(name) if name else None),
-        ),
-    )

@@ -81,7 +81,7 @@ def of_versions(log: LogFacts, facts: Facts) -> Iterator[Finding]:
     """
     from tritonwin.problems.checks import of_versions as checks_of_versions
 
-    told = {name: match for name, match in log.last() if name in _VERSIONS}
+    told = {name: log.stated[name][-1] for name in _VERSIONS if name in log.stated}
     if not told:
         return
     for found in findings_of(facts, checks_of_versions()):
@@ -130,7 +130,7 @@ def _of_names(log: LogFacts, facts: Facts) -> Iterator[tuple[str, list[Finding]]
     """The places of errors that miss a part of Triton, with the pairs' problems; none where no pair
     is stated or can be.
     """
-    for match in log.all("missing"):
+    for match in log.stated.get("missing", ()):
         if not (stopping := lacking_series(match.groups["missing"])):
             continue
         possible = _possible(stopping, facts)
