@@ -6,7 +6,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TextIO
 
@@ -19,21 +19,25 @@ from tritonwin.cli.signals import ToldToEndError, told_to_end
 from tritonwin.errors import Exit, UserError
 
 
-class LazyGroup(Group):
-    """A group that imports a command's module when the command is asked for."""
+class _Commands(Mapping[str, click.Command]):
+    """The commands by name; the module of one is imported when it is asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"tritonwin.cli.{cmd_name}")
-        command: click.Command = module.command
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        command: click.Command = import_module(f"tritonwin.cli.{name}").command
         command.context_class = HelpContext
         return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class Main(Group):
+    """The commands, in the groups that the table of commands has."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
@@ -67,7 +71,7 @@ def _print_schema(context: click.Context, _: click.Parameter, name: str | None) 
     context.exit()
 
 
-@click.group(cls=LazyGroup)
+@click.group(cls=Main, commands=_Commands())
 @click.option(
     "-V",
     "--version",
@@ -100,7 +104,6 @@ def main() -> None:
 def run(args: Sequence[str]) -> int:
     """Run a command line and return its exit status; print at most a short message for an error."""
     _make_output_safe()
-    endings.settle(Exit.PROBLEMS)  # until the command knows better
     streams = sys.stdout, sys.stderr
     with told_to_end():
         status = _run(args)
@@ -128,7 +131,7 @@ def _run(args: Sequence[str]) -> int:
         by = ended if isinstance(ended, KeyboardInterrupt) else ended.__cause__
         return by.status if isinstance(by, ToldToEndError) else 130
     except SystemExit:  # click's, where a pipe was closed at its other end
-        return endings.reader_left()
+        return Exit.PROBLEMS
     except Exception as error:  # noqa: BLE001 - a person must never see a traceback unasked
         return endings.failed(args, error)
     return int(result) if isinstance(result, int) else Exit.DONE
@@ -138,8 +141,6 @@ def _misused(error: click.ClickException, args: Sequence[str]) -> tuple[str, str
     """click's message, and where the right use is described."""
     message = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
-    if isinstance(error, click.NoSuchOption) and context and not context.parent:
-        message = f"There is no option {error.option_name}: options stand after the command."
     # click does not always know the command
     begun = " ".join(("tritonwin", *(word for word in args[:1] if word in COMMANDS)))
     return message, f"Try: {context.command_path if context else begun} --help"

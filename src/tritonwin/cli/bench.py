@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import click
 
-from tritonwin.cli.options import TargetOptions, json_option, target_options
-from tritonwin.errors import Exit, UserError
+from tritonwin.cli.options import TargetOptions, json_option, refuse_unknown, target_options
+from tritonwin.errors import Exit
 
 
 @click.command("bench")
@@ -39,9 +39,7 @@ def command(
     from tritonwin.verify.setting import setting_for
 
     known = {part.id: part for part in load().bench}
-    for name in only:
-        if name not in known:
-            raise UserError(f"there is no part {name!r}", f"The parts are: {', '.join(known)}")
+    refuse_unknown("part", only, known)
     facts = target.collect()
     setting = setting_for(facts, dict(os.environ), timeout=max(target.timeout, 300))
     chosen = [part for name, part in known.items() if not only or name in only]

@@ -12,42 +12,25 @@ from typing import Any
 import click
 
 from tritonwin.cli.options import (
-    Arch,
     TargetOptions,
     Whole,
+    compute_capability,
     json_option,
+    matching,
     need_no_question,
     refuse_together,
     target_options,
 )
 from tritonwin.errors import Exit
+from tritonwin.support.versions import parse
 
 _PATH = click.Path(path_type=Path)
 _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
-_REF = re.compile(r"(?![-+])[^\s~^:?*\[\\\x00-\x1f\x7f]+")  # see git check-ref-format
-
-
-def _version(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Refuse an invalid version before it gets into a requirement, a path or a script."""
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        if value is not None:
-            Version(value)
-    except InvalidVersion:
-        raise click.BadParameter(
-            f"{value!r} is not a version such as 2.8.3; a tag, branch or commit: --ref",
-            context,
-            option,
-        ) from None
-    return value
-
-
-def _ref(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Refuse what git would take as several refs or as an option."""
-    if value is not None and not _REF.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is not a tag, branch or commit", context, option)
-    return value
+_VERSION = matching(parse, "a version such as 2.8.3; a tag, branch or commit: --ref")
+# see git check-ref-format
+_REF = matching(
+    re.compile(r"(?![-+])[^\s~^:?*\[\\\x00-\x1f\x7f]+").fullmatch, "a tag, branch or commit"
+)
 
 
 @click.command("build")
@@ -63,11 +46,16 @@ def _ref(context: click.Context, option: click.Parameter, value: str | None) -> 
 @click.option("--yes", is_flag=True, help="Build without asking.")
 @click.option("--all", "everything", is_flag=True, help="Show the reason of every choice.")
 # what decides otherwise than the plan would; the names are those of `Order`
-@click.option("--version", callback=_version, metavar="V", help="Build this version.")
+@click.option("--version", type=_VERSION, metavar="V", help="Build this version.")
 @click.option("--source", metavar="DIR|FILE|URL", help="Build this source.")
-@click.option("--ref", callback=_ref, metavar="REF", help="Build this tag, branch or commit.")
+@click.option("--ref", type=_REF, metavar="REF", help="Build this tag, branch or commit.")
 @click.option(
-    "--arch", "archs", type=Arch(), multiple=True, metavar="CC", help="Compile for this GPU: 8.9."
+    "--arch",
+    "archs",
+    type=compute_capability,
+    multiple=True,
+    metavar="CC",
+    help="For this GPU: 8.9.",
 )
 @click.option("--cuda", metavar="DIR|V", help="This CUDA toolkit; or: assembled.")
 @click.option("--msvc", metavar="V", help="This MSVC toolset: 14.44.")
@@ -108,7 +96,7 @@ def command(
     """
     refuse_together("snapshot", "python", "app", "as_script", "resume")
     only_plan = only_plan or snapshot is not None
-    need_no_question(for_programs=as_json, settled=yes or only_plan, ways="--yes or --plan")
+    need_no_question(for_programs=as_json, settled=yes or only_plan)
     from tritonwin.build import runner
     from tritonwin.build.command import script
     from tritonwin.build.order import Order

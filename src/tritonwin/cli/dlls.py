@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from tritonwin.cli import endings
 from tritonwin.cli.options import json_option, path_option
 from tritonwin.errors import Exit
 
@@ -33,6 +32,6 @@ def command(*, file: Path, python: Path | None, as_json: bool) -> int:
     from tritonwin.system.host import Host
 
     report = dlls.report(dll_tree(file, Host.this_machine(), python))
-    status = endings.settle(Exit.DONE if report.loads else Exit.PROBLEMS)
+    status = Exit.DONE if report.loads else Exit.PROBLEMS
     answer(report, dlls.of_dlls(report), as_json=as_json)
     return status

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli import endings
 from tritonwin.cli.options import (
     TargetOptions,
     json_option,
     path_option,
     refuse_together,
+    refuse_unknown,
     target_options,
 )
-from tritonwin.errors import Exit, UserError
+from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
     from tritonwin.facts.records import Facts
@@ -73,11 +73,7 @@ def command(
     refuse_together("snapshot", "python", "app")
     refuse_together("as_json", "markdown", "log", "html")
     refuse_together("list_checks", "markdown", "log", "html")
-    unknown = sorted(set(only) - {c.id for c in CHECKS})
-    if unknown:
-        raise UserError(
-            f"there is no check {unknown[0]!r}", "List them: tritonwin doctor --list-checks"
-        )
+    refuse_unknown("check", only, [c.id for c in CHECKS])
     checks = [c for c in CHECKS if not only or c.id in only]
     if html:
         refuse_foreign(html, _PAGE_MARK)  # before the work is done
@@ -93,7 +89,7 @@ def command(
     else:
         facts = target.collect(start=False)
     diagnosis = diagnose(facts, checks)
-    status = endings.settle(Exit.DONE if diagnosis.healthy else Exit.PROBLEMS)
+    status = Exit.DONE if diagnosis.healthy else Exit.PROBLEMS
     shown = view.of_diagnosis(facts, diagnosis, here=snapshot is None, whole=not only)
     if html:
         write_text(html, page(shown))

@@ -21,20 +21,6 @@ _NOT_WHOLE = (
 )
 
 
-_settled: list[int] = [Exit.PROBLEMS]  # the exit status where the reader of the output leaves
-
-
-def settle(status: int) -> int:
-    """Note the exit status that an answer will have, before it is written; returns it."""
-    _settled[:] = [status]
-    return status
-
-
-def reader_left() -> int:
-    """The exit status of a command whose reader has seen enough."""
-    return _settled[0]
-
-
 def refuse(args: Sequence[str], message: str, help_text: str) -> int:
     """Print why the input cannot be used; the exit status for that."""
     _say(args, message, help_text)
@@ -45,7 +31,7 @@ def failed(args: Sequence[str], error: Exception) -> int:
     """Print why the command failed, or that its output could not be written; the exit status."""
     failure = _output_failure() if isinstance(error, OSError) else None
     if isinstance(error, BrokenPipeError) or (failure is not None and _is_closed(failure)):
-        return reader_left()
+        return Exit.PROBLEMS  # the reader has seen enough
     if os.environ.get("TRITONWIN_DEBUG"):
         import traceback
 
@@ -59,8 +45,7 @@ def failed(args: Sequence[str], error: Exception) -> int:
     elif isinstance(error, OSError) and error.errno in _FULL:
         _say(args, f"the disk is full: {error}", "Make room, and run it again.")
     elif isinstance(error, MemoryError) or str(error) == _NO_THREAD:
-        lacking = "memory" if isinstance(error, MemoryError) else "threads or memory"
-        _say(args, f"the system gives no more {lacking}", _MORE_ROOM)
+        _say(args, "the system gives no more threads or memory", _MORE_ROOM)
     else:
         _say(
             args,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 import sys
@@ -12,9 +11,8 @@ from typing import BinaryIO
 
 import click
 
-from tritonwin.cli import endings
 from tritonwin.cli.logs import opened, piped_in
-from tritonwin.cli.options import json_option, path_option
+from tritonwin.cli.options import json_option, path_option, refuse_unknown
 from tritonwin.errors import Exit, UserError
 
 
@@ -64,7 +62,7 @@ def command(
             "Save what the program printed: PROGRAM > log.txt 2>&1. Or have this machine examined:"
             " tritonwin doctor",
         )
-    status = endings.settle(Exit.DONE if explanation.healthy else Exit.PROBLEMS)
+    status = Exit.DONE if explanation.healthy else Exit.PROBLEMS
     if as_json:
         documents.print_document(documents.explain_report(explanation, path, snapshot))
     else:
@@ -82,12 +80,7 @@ def _about(problem: str) -> int:
     from tritonwin.problems.advice import general
 
     known = catalogue.load()
-    if problem not in known.entries:
-        near = difflib.get_close_matches(problem, known.entries, n=1)
-        raise UserError(
-            f"there is no problem {problem!r}",
-            f"Do you mean {near[0]}?" if near else "List them: tritonwin doctor --list-checks",
-        )
+    refuse_unknown("problem", [problem], known.entries)
     terminal.show(*of_entry(known.entry(problem), known, general))
     return Exit.DONE
 

@@ -12,9 +12,10 @@ from tritonwin.cli.options import (
     json_option,
     need_no_question,
     path_option,
+    refuse_unknown,
     target_options,
 )
-from tritonwin.errors import Exit, UserError
+from tritonwin.errors import Exit
 
 
 @click.command("fix")
@@ -67,11 +68,7 @@ def command(
     from tritonwin.system.host import Host
 
     wishes = FixOptions(named=target.named, timeout=target.timeout, **options)
-    unknown = sorted(set(wishes.only) - set(catalogue.load().entries))
-    if unknown:
-        raise UserError(
-            f"there is no problem {unknown[0]!r}", "List them: tritonwin doctor --list-checks"
-        )
+    refuse_unknown("problem", wishes.only, catalogue.load().entries)
     need_no_question(for_programs=as_json or json_lines, settled=yes or wishes.dry_run)
     host = Host.this_machine(target.app)
     facts = target.collect(host=host)

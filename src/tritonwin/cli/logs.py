@@ -22,10 +22,14 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         UserError: it cannot be read, or is a device, which need not have an end.
     """
     try:
-        if os.name != "nt":  # stat opens a named pipe of Windows, and its other end notices
-            _refuse_device(path, path.stat().st_mode)  # opening a device may trigger something
         with path.open("rb") as stream:
-            _refuse_device(path, os.fstat(stream.fileno()).st_mode)
+            mode = os.fstat(stream.fileno()).st_mode
+            if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+                raise UserError(
+                    f"{path} is a device, not a log",
+                    "Give the name of a text file. To type or pipe the text in: "
+                    "tritonwin explain -",
+                )
             yield stream
     except OSError as error:
         raise _unreadable(path, error) from None
@@ -53,14 +57,6 @@ def piped_in() -> Iterator[BinaryIO]:
             yield stream
     except OSError as error:
         raise _unreadable("standard input", error) from None
-
-
-def _refuse_device(path: Path, mode: int) -> None:
-    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-        raise UserError(
-            f"{path} is a device, not a log",
-            "Give the name of a text file. To type or pipe the text in: tritonwin explain -",
-        )
 
 
 def _unreadable(name: object, error: OSError) -> UserError:

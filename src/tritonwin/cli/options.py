@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
@@ -21,10 +22,6 @@ from tritonwin.errors import UserError
 if TYPE_CHECKING:
     from tritonwin.facts.records import Facts
     from tritonwin.system.host import Host
-
-    Texts = click.ParamType[str]  # a subscript that older versions of click do not take
-else:
-    Texts = click.ParamType
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -63,20 +60,43 @@ def wants_json(args: Sequence[str]) -> bool:
     return "--json" in own and own[0] != "run"
 
 
-def need_no_question(
-    *, for_programs: bool, settled: bool, ways: str = "--yes or --dry-run"
-) -> None:
+def need_no_question(*, for_programs: bool, settled: bool) -> None:
     """Refuse output for programs where a question would have to be asked.
 
     Args:
         settled: an option makes the question needless.
-        ways: the options that do.
 
     Raises:
         UserError: something would have to be asked.
     """
     if for_programs and not settled:
-        raise UserError(f"output for programs cannot ask: it needs {ways}", f"Add {ways}.")
+        raise UserError(
+            "output for programs cannot ask a question",
+            "Add --yes, or --dry-run (of build: --plan) to look alone.",
+        )
+
+
+def refuse_unknown(kind: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Refuse a name that is none of the known ones.
+
+    Raises:
+        UserError: it says what may have been meant.
+    """
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3) or known
+            raise UserError(f"there is no {kind} {name!r}", f"There is {', '.join(near)}.")
+
+
+def matching(valid: Callable[[str], object], what: str) -> Callable[[str], str]:
+    """A type of option: a text that is `what`."""
+
+    def check(text: str) -> str:
+        if not valid(text):
+            raise click.BadParameter(f"{text!r} is not {what}")
+        return text
+
+    return check
 
 
 def refuse_together(option: str, *others: str) -> None:
@@ -127,7 +147,7 @@ class HelpContext(click.Context):
 
 
 class Group(click.Group):
-    """A group that suggests the nearest of its commands for an unknown one."""
+    """A group whose commands write their help in groups, too."""
 
     context_class = HelpContext
 
@@ -143,18 +163,6 @@ class Group(click.Group):
         cmd.context_class = HelpContext
         super().add_command(cmd, name)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        word, known = args[0], self.list_commands(ctx)
-        if word not in known and not word.startswith("-") and not ctx.resilient_parsing:
-            from difflib import get_close_matches
-
-            near = get_close_matches(word, known, n=1)
-            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            ctx.fail(f"There is no command {word!r}; {meant}")
-        return super().resolve_command(ctx, args)
-
 
 class Whole(click.IntRange):
     """A whole number between two bounds."""
@@ -162,26 +170,19 @@ class Whole(click.IntRange):
     name = "whole number"
 
 
-class Arch(Texts):
-    """A compute capability, of 89, 8.9, sm_89 or 9.0a, as "8.9" or "9.0a"."""
+def compute_capability(text: str) -> str:
+    """The type of a compute capability: 89, 8.9, sm_89 or 9.0a becomes "8.9" or "9.0a".
 
-    name = "arch"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The compute capability with its point.
-
-        Raises:
-            click.BadParameter: another word, or of no GPU that CUDA knows.
-        """
-        found = _ARCH.fullmatch(str(value).strip().lower())
-        if found is None or int(found[1]) < 5:
-            self.fail(
-                f"{value!r} cannot be used: it takes the compute capability of a GPU from 5.0 on,"
-                " such as 89, 8.9 or sm_89",
-                param,
-                ctx,
-            )
-        return f"{found[1]}.{found[2]}{found[3]}"
+    Raises:
+        click.BadParameter: another word, or of no GPU that CUDA knows.
+    """
+    found = _ARCH.fullmatch(text.strip().lower())
+    if found is None or int(found[1]) < 5:
+        raise click.BadParameter(
+            f"{text!r} cannot be used: it takes the compute capability of a GPU from 5.0 on,"
+            " such as 89, 8.9 or sm_89"
+        )
+    return f"{found[1]}.{found[2]}{found[3]}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,8 +242,8 @@ def may_start(executable: str, *, needed: bool = False) -> bool:
             f"{executable} is not started: {why}",
             "If you trust it, name it: --python PATH, or --app .",
         )
-    said = f"{executable} is not started, its files are read: {why}. To start it: --python PATH"
     with contextlib.suppress(OSError):
+        said = f"{executable} is not started, its files are read: {why}. To start it: --python PATH"
         terminal.Screen(terminal.console(sys.stderr)).show(line(said))
     return False
 

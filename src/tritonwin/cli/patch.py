@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.options import TargetOptions, may_start, path_option, refuse_together, switch
-from tritonwin.errors import Exit, UserError
+from tritonwin.cli.options import (
+    TargetOptions,
+    may_start,
+    path_option,
+    refuse_together,
+    refuse_unknown,
+    switch,
+)
+from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
     from tritonwin.patch.records import PatchOutcome
@@ -64,9 +71,7 @@ def _act(
     from tritonwin.patch.session import of_folder, of_python
 
     refuse_together("triton", "python", "app")
-    for name in only:
-        if name not in BY_ID:
-            raise UserError(f"there is no rule {name}", f"The rules are: {', '.join(BY_ID)}")
+    refuse_unknown("rule", only, BY_ID)
     session = (
         of_folder(triton)
         if triton

@@ -62,15 +62,9 @@ def _start(words: Sequence[str], variables: Mapping[str, str]) -> int:
     It owns the console: Ctrl-C reaches it as well, and what that means is for it to say.
     """
     with ctrl_c_is_not_ours(), subprocess.Popen(words, env=variables) as process:
-        while (code := _ended(process)) is None:
-            pass
+        try:
+            code = process.wait()
+        except ToldToEndError:
+            process.terminate()
+            code = process.wait()
     return code if code >= 0 else 128 - code
-
-
-def _ended(process: subprocess.Popen[bytes]) -> int | None:
-    """The program's ending; None where we were told to end before it."""
-    try:
-        return process.wait()
-    except ToldToEndError:
-        process.terminate()
-    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,15 +30,13 @@ if TYPE_CHECKING:
 @json_option
 def command(
     *,
-    identifier: str | None,
     python: str | None,
     app: Path | None,
     list_them: bool,
-    dry_run: bool,
     yes: bool,
-    force: bool,
     forget: bool,
     as_json: bool,
+    **options: Any,
 ) -> int:
     """Undo what tritonwin changed last, byte for byte.
 
@@ -68,10 +66,10 @@ def command(
             outcomes.JournalList(journals=headers, damaged=damaged), listed, as_json=as_json
         )
         return Exit.DONE
-    need_no_question(for_programs=as_json, settled=yes or dry_run)
-    options = UndoOptions(identifier=identifier, target=target, dry_run=dry_run, force=force)
+    need_no_question(for_programs=as_json, settled=yes or options["dry_run"])
+    wishes = UndoOptions(target=target, **options)
     if forget:
-        forgotten = forget_change(options, store, agree)
+        forgotten = forget_change(wishes, store, agree)
         terminal.show(*outcomes.of_forgotten(forgotten))
         return Exit.DONE if forgotten else Exit.PROBLEMS
 
@@ -79,7 +77,7 @@ def command(
         terminal.show(*outcomes.of_undo(result))
 
     on_preview = (lambda _: None) if yes else show
-    result = undo_change(options, store, agree, on_preview)
+    result = undo_change(wishes, store, agree, on_preview)
     if as_json:
         first, *others = result.reports
         documents.print_document(

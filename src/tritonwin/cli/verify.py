@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli import endings
 from tritonwin.cli.options import (
-    Arch,
     TargetOptions,
     Whole,
+    compute_capability,
     json_option,
+    matching,
     path_option,
     refuse_together,
     target_options,
@@ -44,12 +44,15 @@ _STATUS: dict[Verdict, Exit] = {
 )
 @click.option(
     "--arch",
-    type=Arch(),
+    type=compute_capability,
     metavar="SM",
     help="Compile for this GPU, such as 89; this machine's GPU when left out.",
 )
 @click.option(
     "--chip",
+    type=matching(
+        re.compile(r"gfx[0-9a-f]{3,4}").fullmatch, "the gfx name of a chip, such as gfx1100"
+    ),
     metavar="GFX",
     help="Compile for this chip of AMD, such as gfx1100; this machine's when left out.",
 )
@@ -111,8 +114,6 @@ def command(
     from tritonwin.verify.setting import setting_for
 
     rungs = records.select(through, only)
-    if chip is not None and not re.fullmatch(r"gfx[0-9a-f]{3,4}", chip):
-        raise click.UsageError(f"--chip {chip!r}: it takes the gfx name of a chip, such as gfx1100")
     refuse_together("list_rungs", "report")
     if list_rungs:
         answer(documents.RungList(rungs=rungs), proof.of_rungs(rungs), as_json=as_json)
@@ -135,7 +136,7 @@ def command(
         if as_json
         else proof.print_climb(facts, results, rungs, ladder=whole, everything=everything)
     )
-    status = endings.settle(_STATUS[shown.verdict])
+    status = _STATUS[shown.verdict]
     made = proof.verify_report(facts, shown, setting.arch, chip=setting.chip, ladder=whole)
     public = Redactor.this_machine().record(made)
     for file in report:
