@@ -226,7 +226,7 @@ def test_what_no_table_knows() -> None:
     assert recipe.msvc_for("99.0") == ""
     assert recipe.toolchain("nvcc", "99.0") == ""
     assert recipe.toolchain("stl", "14.0") == recipe.toolchain("cpp", "no version") == ""
-    assert recipe.parts_of("99.0", windows=True) == ()
+    assert "99.0" not in recipe.assembled(windows=True)
 
 
 # --- architectures
@@ -344,15 +344,15 @@ def test_the_plans_environment_on_linux(tmp_path: Path) -> None:
     machine = machines.having(linux(tmp_path), MAX_JOBS="64 ", PYTHONPATH="x", KEPT=" 1 ")
     made = replace(plan(Order(recipe=FLASH), machine), path=("/first",))
     found = variables(made, machine.host)
-    assert found["PATH"] == f"/scripts:/first:{tmp_path / 'bin'}"
+    folders = f"{made.layout.python.parent}:{Path(made.target).parent}:/first"
+    assert found["PATH"] == f"{folders}:{tmp_path / 'bin'}"
     assert (found["MAX_JOBS"], found["KEPT"]) == ("8", "1")
     bare = replace(machine.host, env=Environment({}, windows=False))
-    assert variables(made, bare)["PATH"] == "/scripts:/first"
+    assert variables(made, bare)["PATH"] == folders
 
 
 def variables(made: BuildPlan, host: Host) -> dict[str, str]:
-    start = command.command(made, host, ["/scripts"])
-    return start.environment(command.inherited(made, host))
+    return command.environment(made, host, command.inherited(made, host))
 
 
 def test_a_pip_that_fails_makes_no_wheel_and_no_failure(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from machines import msvc, toolkit, torch, windows
 
-from tritonwin.build.command import checked, command, inherited
+from tritonwin.build.command import checked, environment, inherited
 from tritonwin.build.jobs import Resources, choose
 from tritonwin.build.order import BuildMachine, Order
 from tritonwin.build.planner import plan
@@ -182,7 +182,7 @@ def test_nothing_inherited_keeps_its_blanks(before: dict[str, str]) -> None:
     made = replace(plan(Order(recipe="flash-attn"), machine), toolset=None)
     env = Environment(before, windows=True)
     host = replace(machine.host, env=env)
-    found = command(made, host).environment(inherited(made, host))
+    found = environment(made, host, inherited(made, host))
     assert all(v == v.strip() for n, v in found.items() if n != "NINJA_STATUS")
     upper = [name.upper() for name in found]
     assert len(upper) == len(set(upper)) or len({n.upper() for n in before}) < len(before)

@@ -87,15 +87,16 @@ def test_an_environment_that_sees_the_target(tmp_path: Path) -> None:
     })  # fmt: skip
     before = sorted(target.folder.rglob("*"))
     made = venv.make(str(target.python), tmp_path / "v")
-    found = venv.installed(made.python)
+    python = venv.python_of(tmp_path / "v")
+    found = venv.installed(python)
     assert found["torch"] == "2.11.0"
     wanted = ("torch>=2.11", "torch<2.11", "Torch==2.11.*", "ninja>=1.13")
     assert venv.missing(wanted, found) == ("torch<2.11", "ninja>=1.13")
     # what is its own comes first
-    write(Path(made.site_packages), {
+    write(made, {
         "torch-2.12.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: torch\nVersion: 2.12.0\n",
     })  # fmt: skip
-    assert venv.installed(made.python)["torch"] == "2.12.0"
+    assert venv.installed(python)["torch"] == "2.12.0"
     assert venv.make(str(target.python), tmp_path / "v") == made
     assert [p for p in sorted(target.folder.rglob("*")) if "__pycache__" not in str(p)] == before
 
@@ -103,8 +104,8 @@ def test_an_environment_that_sees_the_target(tmp_path: Path) -> None:
 def test_an_environment_that_was_half_made(tmp_path: Path) -> None:
     target = make_venv(tmp_path / "target")
     write(tmp_path, {"v/pyvenv.cfg": "home = nowhere\n"})
-    made = venv.make(str(target.python), tmp_path / "v")
-    assert venv.installed(made.python) is not None
+    venv.make(str(target.python), tmp_path / "v")
+    assert venv.installed(venv.python_of(tmp_path / "v")) is not None
     assert "nowhere" not in (tmp_path / "v/pyvenv.cfg").read_text()
 
 
@@ -114,7 +115,7 @@ def test_what_lies_beside_a_python_is_not_imported(tmp_path: Path) -> None:
     for name in ("json", "sysconfig", "importlib"):
         (target.python.parent / f"{name}.py").write_text("raise SystemExit('planted')\n")
     made = venv.make(str(target.python), tmp_path / "v")
-    assert str(target.site_packages) in Path(made.site_packages, venv._LINK).read_text()
+    assert str(target.site_packages) in (made / venv._LINK).read_text()
 
 
 def test_an_embedded_python_is_copied_without_what_isolates_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machines import windows
 
-from tritonwin.build.command import command, script
+from tritonwin.build.command import argv, environment, script
 from tritonwin.build.order import Order
 from tritonwin.build.planner import plan
 from tritonwin.build.records import BuildPlan, Obstacle
@@ -55,11 +55,11 @@ def test_a_script_for_windows(tmp_path: Path) -> None:
 
 def test_a_script_is_the_command_that_the_runner_starts(tmp_path: Path) -> None:
     made = on_windows(tmp_path)
-    text, start = script(made, HOST), command(made, HOST)
-    assert text.splitlines()[-2] == " ".join(f'"{word}"' for word in start.argv)
-    for name, value in start.variables.items():
-        assert f"{name}={value.replace('%', '%%')}" in text
-    assert start.folder in text
+    text = script(made, HOST)
+    assert text.splitlines()[-2] == " ".join(f'"{word}"' for word in argv(made))
+    for name, value in environment(made, HOST, {"PATH": "%PATH%"}).items():
+        assert f"{name}={value if name == 'PATH' else value.replace('%', '%%')}" in text
+    assert str(made.project) in text
 
 
 def test_percent_signs_are_doubled_in_a_batch(tmp_path: Path) -> None:

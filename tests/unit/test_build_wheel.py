@@ -158,4 +158,4 @@ def test_the_gpu_code_of_the_modules_that_a_recipe_names(
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_bytes(binary)
     made = plan(tmp_path, extension=recipes.load(recipe).extension)
-    assert [str(code) for code in wheel._code(made, str(tmp_path))] == ["9.0"]
+    assert [str(code) for code in wheel._code(made, tmp_path)] == ["9.0"]

@@ -17,7 +17,7 @@ from fat_binaries import container, entry
 from faults import FORK, development
 from winlane import Environment, Machine, standins
 
-from tritonwin.build.recipe import msvc_for, parts_of
+from tritonwin.build.recipe import assembled, msvc_for
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 TOOLKITS = ("11.8", "12.4", "12.8", "13.0", "13.2")
@@ -57,7 +57,7 @@ def planned(facts, **order):
     machine = BuildMachine(facts=facts, host=host, resources=resources())
     return plan(Order(recipe="flash-attn", archs=("8.9",), jobs=1, **order), machine)
 def environment(made):
-    return command.command(made, host).environment(command.inherited(made, host))
+    return command.environment(made, host, command.inherited(made, host))
 """
 PLANS = r"""
 torch = facts.torch
@@ -331,7 +331,7 @@ def nvcc(machine: Machine, cuda: str, *names: str) -> dict[str, str]:
     machine.windows_sdk()
     env = machine.environment("3.12", "full")
     standins.cuda_torch(env, machine.fakes, "2.11.0", cuda)
-    parts = {part.name: part for part in parts_of(cuda, windows=True)}
+    parts = {part.name: part for part in assembled(windows=True)[cuda]}
     wheels = machine.lane.wheels("3.12", [f"{name}=={parts[name].version}" for name in names])
     found: dict[str, str] = answer(machine, NVCC, env.python, wheels, *names)
     return found
@@ -355,7 +355,7 @@ def test_nvcc_of_the_package_index_runs_in_the_captured_environment(machine: Mac
 
 @pytest.mark.full
 def test_a_whole_toolkit_from_the_package_index(machine: Machine) -> None:
-    names = [part.name for part in parts_of("13.2", windows=True)]
+    names = [part.name for part in assembled(windows=True)["13.2"]]
     found = nvcc(machine, "13.2", *names)
     assert "release 13.2" in found["version"]
     assert found["newest"] == newest_by_table("13.2") == "1959"

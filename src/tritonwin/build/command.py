@@ -13,8 +13,7 @@ paths are absolute.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from tritonwin.build.records import BuildPlan, Layout, Toolkit
@@ -46,66 +45,38 @@ NEVER = (*_OF_TOOLS, *_OF_PYTHON, *GIT_VARIABLES)
 _EPOCH = "1577836800"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Command:
-    """The command of a build: the runner starts it, and a script prints it.
-
-    Attributes:
-        folder: in which it is started.
-        unset: variables that it does not get.
-        variables: that it gets on top of the captured environment.
-        path: folders for the head of PATH.
-        vcvarsall: the batch file whose environment it runs in, with the toolset for it.
-    """
-
-    argv: tuple[str, ...]
-    folder: str
-    unset: tuple[str, ...]
-    variables: Mapping[str, str]
-    path: tuple[str, ...]
-    vcvarsall: str | None = None
-    toolset: str | None = None
-    windows: bool
-
-    def environment(self, captured: Mapping[str, str]) -> dict[str, str]:
-        """All variables of the command, from those that `inherited` captured."""
-        data = merged(captured, self.variables, windows=self.windows)
-        return with_folders(data, self.path, windows=self.windows)
+def argv(plan: BuildPlan) -> tuple[str, ...]:
+    """The words of the command, which is started in `plan.project`."""
+    return (str(plan.layout.python), *plan.command)
 
 
-def command(plan: BuildPlan, host: Host, scripts: Sequence[Path | str] = ()) -> Command:
-    """The command of a plan.
-
-    Args:
-        scripts: folders for the head of PATH with the programs of the build environment and of
-            the target; by default those that every such environment has.
+def environment(plan: BuildPlan, host: Host, captured: Mapping[str, str]) -> dict[str, str]:
+    """All variables of the command, from those that `inherited` captured.
 
     Raises:
         UserError: a value is malformed.
     """
-    layout, toolset = plan.layout, plan.toolset
-    target = type(layout.python)(plan.target).parent
-    if not scripts:
-        scripts = (layout.python.parent, target)
-        # that of a copied runtime, and of a Python that is not a virtual environment
-        scripts += tuple(folder / "Scripts" for folder in scripts) if plan.windows else ()
-    temp = dict.fromkeys(("TEMP", "TMP", "TMPDIR"), str(layout.temp))
-    return Command(
-        argv=(str(layout.python), *plan.command),
-        folder=str(layout.source / plan.source.subfolder),
-        unset=_cleared(plan),
-        variables={
-            "SOURCE_DATE_EPOCH": host.env.get("SOURCE_DATE_EPOCH") or _EPOCH,
-            **checked(plan.environment),
-            **temp,
-            "NINJA_STATUS": "[%f/%t] ",
-            "PYTHONUNBUFFERED": "1",
-        },
-        path=(*map(str, scripts), *plan.path),
-        vcvarsall=toolset.vcvarsall if toolset else None,
-        toolset=toolset.version if toolset else None,
-        windows=plan.windows,
-    )
+    data = merged(captured, _variables(plan, host), windows=plan.windows)
+    return with_folders(data, _path(plan), windows=plan.windows)
+
+
+def _variables(plan: BuildPlan, host: Host) -> dict[str, str]:
+    return {
+        "SOURCE_DATE_EPOCH": host.env.get("SOURCE_DATE_EPOCH") or _EPOCH,
+        **checked(plan.environment),
+        **dict.fromkeys(("TEMP", "TMP", "TMPDIR"), str(plan.layout.temp)),
+        "NINJA_STATUS": "[%f/%t] ",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _path(plan: BuildPlan) -> tuple[str, ...]:
+    """Folders for the head of PATH: those of the build environment come before the target's."""
+    python = plan.layout.python
+    folders = [python.parent, type(python)(plan.target).parent]
+    if plan.windows:  # where a copied runtime has programs, and a Python that is no environment
+        folders += [folder / "Scripts" for folder in folders]
+    return (*map(str, folders), *plan.path)
 
 
 def _cleared(plan: BuildPlan) -> tuple[str, ...]:
@@ -222,30 +193,30 @@ def script(plan: BuildPlan, host: Host) -> str:
     title = f"{plan.distribution or plan.recipe} {plan.version} for {plan.target}"
     # "%~" ends a batch file with an error, in a remark too
     title = "".join(c if c.isprintable() and c != "%" else " " for c in title)
-    return shells.batch(_batch(title, command(plan, host)))
+    return shells.batch(_batch(title, plan, host))
 
 
 # `if errorlevel 1` would miss the negative codes of programs that crash
 _CHECK = 'if not "%ERRORLEVEL%"=="0" exit /b 1'
 
 
-def _batch(title: str, build: Command) -> Iterator[str]:
+def _batch(title: str, plan: BuildPlan, host: Host) -> Iterator[str]:
+    toolset = plan.toolset
     # setlocal comes first: its end returns the console to its folder
     yield from ("@echo off", "setlocal DisableDelayedExpansion")
     yield from ('cd /d "%SystemRoot%\\System32"', "chcp 65001 >nul", f"rem --- {title}")
-    yield from (f'set "{name}="' for name in build.unset)
-    yield from (
-        f'set "{name}={shells.batch_value(value)}"' for name, value in build.variables.items()
-    )
-    yield f'set "PATH={shells.batch_value(";".join(build.path))};%PATH%"'
-    if build.vcvarsall:
-        toolset = f" -vcvars_ver={build.toolset}" if build.toolset else ""
+    yield from (f'set "{name}="' for name in _cleared(plan))
+    for name, value in _variables(plan, host).items():
+        yield f'set "{name}={shells.batch_value(value)}"'
+    yield f'set "PATH={shells.batch_value(";".join(_path(plan)))};%PATH%"'
+    if toolset and toolset.vcvarsall:
+        version = f" -vcvars_ver={toolset.version}" if toolset.version else ""
         # with a short PATH: vcvarsall fails where PATH is long
         yield 'set "TW_PATH=%PATH%"'
         yield 'set "PATH=%SystemRoot%\\System32;%SystemRoot%\\System32\\Wbem"'
-        yield f"call {shells.batch_call(build.vcvarsall)} x64{toolset} >nul"
+        yield f"call {shells.batch_call(toolset.vcvarsall)} x64{version} >nul"
         yield 'set "PATH=%PATH%;%TW_PATH%"'
         # vcvarsall may end with 0 although it failed
         yield 'if not "%VSCMD_ARG_TGT_ARCH%"=="x64" (echo vcvarsall.bat failed & exit /b 1)'
-    yield from (f"cd /d {shells.batch_word(build.folder)}", _CHECK)
-    yield from (" ".join(map(shells.batch_word, build.argv)), _CHECK)
+    yield from (f"cd /d {shells.batch_word(str(plan.project))}", _CHECK)
+    yield from (" ".join(map(shells.batch_word, argv(plan))), _CHECK)

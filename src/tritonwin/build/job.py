@@ -43,29 +43,6 @@ for _function in (_kernel32.CreateJobObjectW, _kernel32.OpenProcess):
     _function.restype = _HANDLE
 
 
-class _BasicLimits(ctypes.Structure):
-    """JOBOBJECT_BASIC_LIMIT_INFORMATION."""
-
-    _fields_ = (
-        ("process_and_job_time", ctypes.c_int64 * 2),
-        ("flags", _DWORD),
-        ("working_set", ctypes.c_size_t * 2),
-        ("active_processes", _DWORD),
-        ("affinity", ctypes.c_size_t),
-        ("priority_and_scheduling", _DWORD * 2),
-    )
-
-
-class _ExtendedLimits(ctypes.Structure):
-    """JOBOBJECT_EXTENDED_LIMIT_INFORMATION."""
-
-    _fields_ = (
-        ("basic", _BasicLimits),
-        ("io", ctypes.c_uint64 * 6),
-        ("memory", ctypes.c_size_t * 4),
-    )
-
-
 class _ProcessIds(ctypes.Structure):
     """JOBOBJECT_BASIC_PROCESS_ID_LIST."""
 
@@ -96,8 +73,8 @@ class JobTree:
         self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: IO[bytes]
     ) -> None:
         self._job: int | None = _checked(_kernel32.CreateJobObjectW(None, None))
-        limits = _ExtendedLimits()
-        limits.basic.flags = _KILL_ON_CLOSE
+        # JOBOBJECT_EXTENDED_LIMIT_INFORMATION; LimitFlags stand behind two numbers of 64 bits
+        limits = (_DWORD * 36)(*[0] * 4, _KILL_ON_CLOSE)
         size = ctypes.sizeof(limits)
         _checked(
             _kernel32.SetInformationJobObject(

@@ -275,16 +275,8 @@ def toolchain(table: Literal["stl", "nvcc", "cpp"], version: str) -> str:
 
 
 @cache
-def _cuda_wheels() -> tuple[CudaWheels, ...]:
-    return read_resource("tritonwin.build", "cuda_wheels.toml", CudaWheelTable).toolkits
-
-
-def assembled_versions() -> tuple[str, ...]:
-    """CUDA versions whose toolkit can be assembled from the package index, the newest first."""
-    return tuple(sorted({row.cuda for row in _cuda_wheels()}, key=version_key, reverse=True))
-
-
-def parts_of(cuda: str, *, windows: bool) -> tuple[FileSource, ...]:
-    """The wheels of that toolkit; empty where there are none."""
-    wanted = (cuda, "windows" if windows else "linux")
-    return next((row.parts for row in _cuda_wheels() if (row.cuda, row.system) == wanted), ())
+def assembled(*, windows: bool) -> dict[str, tuple[FileSource, ...]]:
+    """The wheels of each CUDA whose toolkit can be put together of them, the newest first."""
+    rows = read_resource("tritonwin.build", "cuda_wheels.toml", CudaWheelTable).toolkits
+    newest = sorted(rows, key=lambda row: version_key(row.cuda), reverse=True)
+    return {row.cuda: row.parts for row in newest if (row.system == "windows") is windows}

@@ -266,6 +266,11 @@ class BuildPlan:
         return Layout(self.root, windows=self.windows)
 
     @property
+    def project(self) -> Path:
+        """The folder of setup.py or pyproject.toml, in which the command is started."""
+        return self.layout.source / self.source.subfolder
+
+    @property
     def possible(self) -> bool:
         return not self.refusals
 

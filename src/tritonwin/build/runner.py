@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tritonwin.build import source, venv, wheel
-from tritonwin.build.command import Command, command, inherited
+from tritonwin.build.command import argv, environment, inherited
 from tritonwin.build.records import (
     BuildOutcome,
     BuildPlan,
@@ -91,8 +91,7 @@ def build(plan: BuildPlan, context: BuildContext, *, resume: bool = False) -> Bu
     with locked(plan.layout.lock, str(root), wait=0):
         if not resume:
             _begin(plan)
-        captured, scripts = _prepare(plan, context)
-        runs = _compile(plan, context, captured, scripts)
+        runs = _compile(plan, context, _prepare(plan, context))
         log = root / runs[-1].log
         outcome = BuildOutcome(runs=runs, log=str(log))
         if runs[-1].ending == "finished":
@@ -118,8 +117,8 @@ def _begin(plan: BuildPlan) -> None:
     store(layout.state, ())
 
 
-def _prepare(plan: BuildPlan, context: BuildContext) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """The captured environment of the command, and folders for the head of PATH."""
+def _prepare(plan: BuildPlan, context: BuildContext) -> Mapping[str, str]:
+    """Put everything in its place; the captured environment of the command."""
     layout, on_event = plan.layout, context.on_event
     captured = inherited(plan, context.host)
     store(layout.plan, plan)
@@ -128,7 +127,7 @@ def _prepare(plan: BuildPlan, context: BuildContext) -> tuple[Mapping[str, str],
             discard(folder)
     on_event("source")
     source.prepare(plan, context)
-    if not is_project(layout.source / plan.source.subfolder):
+    if not is_project(plan.project):
         raise UserError(
             f"{plan.source.location} holds neither setup.py nor pyproject.toml",
             "Name the project itself: --source DIR, or another commit: --ref REF",
@@ -137,18 +136,19 @@ def _prepare(plan: BuildPlan, context: BuildContext) -> tuple[Mapping[str, str],
         on_event(f"CUDA {plan.cuda.version}")
         source.assemble(plan.cuda.parts, Path(plan.cuda.path), context)
     on_event("build environment")
-    python = venv.make(plan.target, layout.venv, plan.runtime)
-    wanted = venv.missing(plan.requirements, venv.installed(python.python))
+    venv.make(plan.target, layout.venv, plan.runtime)
+    python = str(layout.python)
+    wanted = venv.missing(plan.requirements, venv.installed(python))
     if wanted:
         on_event(f"installing {', '.join(wanted)}")
         venv.install(python, context.pip(), wanted, context.pip_options)
     for folder in (layout.temp, layout.dist):
         folder.mkdir(exist_ok=True)
-    return captured, python.scripts
+    return captured
 
 
 def _compile(
-    plan: BuildPlan, context: BuildContext, captured: Mapping[str, str], scripts: tuple[str, ...]
+    plan: BuildPlan, context: BuildContext, captured: Mapping[str, str]
 ) -> tuple[BuildRun, ...]:
     """Run the command until it succeeds or fails for something that fewer jobs do not cure."""
     layout = plan.layout
@@ -168,12 +168,11 @@ def _compile(
         )
         context.on_event(f"compiling with {jobs} jobs; log: {log}")
         run, code = _carry_out(
-            command(plan.with_jobs(jobs), context.host, scripts),
+            plan.with_jobs(jobs),
+            context,
             captured,
-            log,
             BuildRun(jobs=jobs, log=log.name),
             counter,
-            on_progress=context.on_event,
             note=partial(_note, plan, earlier),
         )
         if run.ending == "failed" and is_out_of_memory(log, code):
@@ -249,13 +248,12 @@ def read_runs(plan: BuildPlan) -> tuple[BuildRun, ...]:
 
 
 def _carry_out(
-    start: Command,
+    plan: BuildPlan,
+    context: BuildContext,
     captured: Mapping[str, str],
-    log: Path,
     run: BuildRun,
     counter: Counter,
     *,
-    on_progress: Callable[[Progress], None],
     note: Callable[[BuildRun], object],
 ) -> tuple[BuildRun, int]:
     """Run the command to its end; the run as it went, and the exit code.
@@ -263,15 +261,14 @@ def _carry_out(
     When this is interrupted, so is the command.
 
     Args:
-        log: a new file.
-        run: the numbers of its jobs and its log.
+        run: the numbers of its jobs and its log, a new file.
         counter: counts the steps that the log tells of.
-        on_progress: called once a second.
         note: called with the run so far, once a second and at its end, to store it.
 
     Raises:
         OSError: it cannot be started.
     """
+    log, env = plan.layout.root / run.log, environment(plan, context.host, captured)
     started = time.monotonic()
     rest, code, sampled = b"", None, 0.0
 
@@ -285,8 +282,7 @@ def _carry_out(
         run = replace(run, seconds=seconds, steps=counter.done_now, total=counter.total, **fields)
 
     with log.open("wb") as stream, log.open("rb") as reader:
-        env = start.environment(captured)
-        tree = ProcessTree(start.argv, env=env, cwd=Path(start.folder), log=stream)
+        tree = ProcessTree(argv(plan), env=env, cwd=plan.project, log=stream)
         ending: Ending = "interrupted"
         try:
             while (code := tree.poll()) is None:
@@ -297,7 +293,7 @@ def _carry_out(
                     heaviest, _ = max(held, key=lambda each: each[1], default=("", 0))
                     follow(reader, peak_memory=max(run.peak_memory, memory))
                     note(run)
-                    on_progress(
+                    context.on_event(
                         Progress(
                             done=counter.done,
                             total=counter.total,

@@ -149,10 +149,9 @@ def toolkits(request: Request) -> tuple[list[Toolkit], list[str]]:
             msvc = f"{msvc.split(',')[0]},<14.{int(there.host_msvc_max) - 1899}"
         origin = _ORIGINS.get(there.layout, "system")
         fitting.append(Toolkit(origin=origin, path=there.path, version=short, msvc=msvc))
-    for version in tables.assembled_versions():
+    for version, made_of in tables.assembled(windows=windows).items():
         fits_torch = torch_cuda is None or _major(version) == _major(torch_cuda)
         if fits_torch and asked in {None, "assembled", version}:
-            made_of = tables.parts_of(version, windows=windows)
             msvc = tables.msvc_for(version)
             assembled.append(
                 Toolkit(origin="assembled", path="", version=version, msvc=msvc, parts=made_of)

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +14,17 @@ from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
 from tritonwin.support.pip import Pip, PipError, last_words
-from tritonwin.system.codec import from_json, parse, to_json
 from tritonwin.system.files import is_file
 from tritonwin.system.process import NOTHING_FROM_HERE, run
 
 _TIMEOUT = 120.0  # seconds; an antivirus program reads every file of a new environment
 _INSTALL_TIMEOUT = 1800.0
-_COMPLETE = "tritonwin.json"
+_COMPLETE = "site-packages.txt"
 _LINK = "tritonwin_target.pth"
 _RUNTIME_FILES = frozenset({".exe", ".dll", ".pyd"})
 _RUNTIME_FOLDERS = frozenset({"dlls", "include", "libs"})
-# What an interpreter says of itself: where it imports from besides its standard library, where
-# its programs lie, and what is installed, the first of a name being the one that counts.
+# What an interpreter says of itself: where it imports from besides its standard library, and what
+# is installed, the first of a name being the one that counts.
 _ASK = """
 import importlib.metadata as metadata, json, os, sys, sysconfig
 own = {os.path.normcase(p) for p in sysconfig.get_paths().values()}
@@ -37,26 +35,16 @@ found = {}
 for d in metadata.distributions(path=sys.path):
     if d.metadata["Name"]:
         found.setdefault(d.metadata["Name"], d.version)
-print(json.dumps({"paths": paths, "scripts": sysconfig.get_path("scripts"), "found": found,
-                  "purelib": sysconfig.get_path("purelib")}))
+print(json.dumps({"paths": paths, "found": found, "purelib": sysconfig.get_path("purelib")}))
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Linked:
-    """A virtual environment from which the target's packages can be imported.
-
-    Attributes:
-        scripts: folders for the head of PATH: its own programs, then the target's.
-        site_packages: its own.
-    """
-
-    python: str
-    scripts: tuple[str, ...]
-    site_packages: str
+def python_of(folder: Path) -> str:
+    """The interpreter of an environment of this system."""
+    return str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
 
 
-def make(target: str, folder: Path, runtime: str | None = None) -> Linked:
+def make(target: str, folder: Path, runtime: str | None = None) -> Path:
     """Make the environment in `folder`, or take the one that an earlier run has made there.
 
     The target is linked by a `.pth` file: its packages come after the environment's own, and what
@@ -65,31 +53,28 @@ def make(target: str, folder: Path, runtime: str | None = None) -> Linked:
     Args:
         runtime: the folder of an embedded Python, which has no venv: it is copied.
 
+    Returns:
+        The folder of its own packages.
+
     Raises:
         UserError: the target is no Python that can make one.
     """
-    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    complete = folder / _COMPLETE
+    python, complete = python_of(folder), folder / _COMPLETE
     if is_file(complete):
-        return from_json(Linked, parse(complete.read_text("utf-8")))
+        return Path(complete.read_text("utf-8"))
     shutil.rmtree(folder, ignore_errors=True)
     if runtime:
-        _copy(Path(runtime), python.parent)
+        _copy(Path(runtime), Path(python).parent)
     else:
         _create(target, folder)
-    seen, own = _ask(target), _ask(str(python))
-    site_packages = Path(own["purelib"])
+    paths = _ask(target)["paths"]
+    site_packages = Path(_ask(python)["purelib"])
     site_packages.mkdir(parents=True, exist_ok=True)  # an embedded Python has none
     # a line of Python, since the encoding in which a `.pth` file is read differs by version
-    link = f"import sys; sys.path.extend(p for p in {seen['paths']!a} if p not in sys.path)\n"
+    link = f"import sys; sys.path.extend(p for p in {paths!a} if p not in sys.path)\n"
     (site_packages / _LINK).write_text(link, encoding="ascii")
-    made = Linked(
-        python=str(python),
-        scripts=(own["scripts"], seen["scripts"]),
-        site_packages=own["purelib"],
-    )
-    complete.write_text(json.dumps(to_json(made)), encoding="utf-8")
-    return made
+    complete.write_text(str(site_packages), encoding="utf-8")
+    return site_packages
 
 
 def _create(target: str, folder: Path) -> None:
@@ -161,7 +146,7 @@ def missing(requirements: Iterable[str], found: Mapping[str, str]) -> tuple[str,
     )
 
 
-def install(linked: Linked, pip: Pip, wanted: Sequence[str], options: Sequence[str] = ()) -> None:
+def install(python: str, pip: Pip, wanted: Sequence[str], options: Sequence[str] = ()) -> None:
     """Install into the environment, wheels alone; what the target has is not installed twice.
 
     Args:
@@ -170,7 +155,7 @@ def install(linked: Linked, pip: Pip, wanted: Sequence[str], options: Sequence[s
     Raises:
         PipError: pip refuses, in its own words.
     """
-    where = ("--python", linked.python, "install", "--quiet", "--no-warn-script-location")
+    where = ("--python", python, "install", "--quiet", "--no-warn-script-location")
     done = pip.run(
         [*where, "--only-binary", ":all:", *options, "--", *wanted], timeout=_INSTALL_TIMEOUT
     )

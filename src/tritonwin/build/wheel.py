@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import time
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +32,6 @@ from tritonwin.build.records import (
     StepState,
     WheelProof,
 )
-from tritonwin.build.venv import Linked
 from tritonwin.errors import UserError
 from tritonwin.facts.collect import collect
 from tritonwin.facts.dlls.gpu_code import Code, gpu_code
@@ -53,7 +53,6 @@ from tritonwin.verify.records import RungResult
 from tritonwin.verify.setting import setting_for
 
 INFO_SUFFIX = ".build-info.json"
-_VERSION = b"Version:"
 # the distributions of the build environment whose versions are stored
 _NAMED = frozenset({"torch", "setuptools", "wheel", "ninja", "triton", "triton-windows", "cmake"})
 _INSTALL_TIMEOUT = 600.0
@@ -103,7 +102,9 @@ def _copy(
         moved = member.filename.startswith((f"{old}.dist-info/", f"{old}.data/"))
         name = new + member.filename[len(old) :] if moved else member.filename
         if name == f"{new}.dist-info/METADATA":
-            content = b"".join(_with_version(content, version))
+            # the first is in the head; the description may hold others
+            now = f"Version: {version}".encode()
+            content = re.sub(rb"(?m)^Version:[^\r\n]*", now, content, count=1)
         if name == last:
             content = f"{record}{last},,\n".encode()
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
@@ -112,17 +113,6 @@ def _copy(
         info.external_attr = member.external_attr
         info.compress_type = zipfile.ZIP_DEFLATED
         target.writestr(info, content)
-
-
-def _with_version(metadata: bytes, version: str) -> Iterator[bytes]:
-    """The lines of a METADATA, the one of the version replaced; the description stays."""
-    head = True
-    for line in metadata.splitlines(keepends=True):
-        head = head and bool(line.strip())
-        if head and line.startswith(_VERSION):
-            yield _VERSION + f" {version}\n".encode()
-        else:
-            yield line
 
 
 # --- the record beside it
@@ -185,17 +175,17 @@ def prove(
     on_event(f"proof: {wheel.name}")
     place = plan.layout.proof
     discard(place)
-    copy = venv.make(plan.target, place, plan.runtime)
-    arguments = ("--python", copy.python, "install", "--quiet", "--no-deps", "--no-index")
+    site_packages, python = venv.make(plan.target, place, plan.runtime), venv.python_of(place)
+    arguments = ("--python", python, "install", "--quiet", "--no-deps", "--no-index")
     done = pip.run([*arguments, "--", str(wheel)], timeout=_INSTALL_TIMEOUT)
     if done.code != 0:
         raise PipError(
             f"{wheel.name} cannot be installed: {last_words(done)}", f"The wheel is kept: {wheel}"
         )
-    facts = collect(python=copy.python, timeout=_IMPORT_TIMEOUT)
-    code = _code(plan, copy.site_packages)
+    facts = collect(python=python, timeout=_IMPORT_TIMEOUT)
+    code = _code(plan, site_packages)
     steps = (
-        *_imports(plan, plan.imports or _modules(wheel), copy),
+        *_imports(plan, plan.imports or _modules(wheel), python),
         *_code_steps(plan, code, facts),
         _chosen(wheel, facts),
     )
@@ -211,12 +201,12 @@ def _modules(wheel: Path) -> tuple[str, ...]:
     return tuple(".".join((*p.parent.parts, p.name.partition(".")[0])) for p in paths)
 
 
-def _imports(plan: BuildPlan, modules: Iterable[str], copy: Linked) -> Iterator[ProofStep]:
+def _imports(plan: BuildPlan, modules: Iterable[str], python: str) -> Iterator[ProofStep]:
     # a module with CUDA code wants torch's libraries loaded before it
     first = "import torch; " if plan.torch else ""
     for module in modules:
         started = time.perf_counter()
-        error = import_error(copy.python, module, _IMPORT_TIMEOUT, first)
+        error = import_error(python, module, _IMPORT_TIMEOUT, first)
         yield ProofStep(
             name=f"import {module}",
             state="failed" if error else "passed",
@@ -224,9 +214,9 @@ def _imports(plan: BuildPlan, modules: Iterable[str], copy: Linked) -> Iterator[
         )
 
 
-def _code(plan: BuildPlan, site_packages: str) -> tuple[Code, ...]:
+def _code(plan: BuildPlan, root: Path) -> tuple[Code, ...]:
     """The GPU code in the wheel's own modules; the pattern is of their places."""
-    root, found = Path(site_packages), set[Code]()
+    found = set[Code]()
     for path in paths_in(root, "**/*"):
         place = path.relative_to(root).as_posix()
         if place.endswith((".so", ".pyd")) and fnmatchcase(place, plan.extension or "*"):

@@ -14,7 +14,7 @@ import click
 
 from tritonwin import COMMAND_GROUPS, COMMANDS, STATUS, __version__
 from tritonwin.cli import endings
-from tritonwin.cli.options import Group, HelpContext, TargetOptions, expand
+from tritonwin.cli.options import Group, HelpContext, TargetOptions, expand, refuse_unknown
 from tritonwin.cli.signals import ToldToEndError, told_to_end
 from tritonwin.errors import Exit, UserError
 
@@ -64,10 +64,8 @@ def _print_schema(context: click.Context, _: click.Parameter, name: str | None) 
 
     from tritonwin.output import schema
 
-    try:
-        click.echo(json.dumps(schema.load(name), indent=2))
-    except KeyError as error:
-        raise UserError(str(error.args[0])) from None
+    refuse_unknown("schema", [name], schema.DOCUMENTS)
+    click.echo(json.dumps(schema.load(name), indent=2))
     context.exit()
 
 

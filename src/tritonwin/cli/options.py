@@ -84,8 +84,9 @@ def refuse_unknown(kind: str, names: Iterable[str], known: Collection[str]) -> N
     """
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=3) or known
-            raise UserError(f"there is no {kind} {name!r}", f"There is {', '.join(near)}.")
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f"Do you mean {near[0]}?" if near else f"There are {', '.join(known)}."
+            raise UserError(f"there is no {kind} {name!r}", meant)
 
 
 def matching(valid: Callable[[str], object], what: str) -> Callable[[str], str]:
