@@ -325,18 +325,9 @@ def test_a_folder_whose_name_is_no_text(tmp_path: Path, name: str, asked: bool) 
     assert "--root DIR" in caught.value.help
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "why"),
-    [
-        ("A B", "1", "is not a valid name"),
-        ("", "1", "is not a valid name"),
-        ("A=B", "1", "is not a valid name"),
-        ("MAX_JOBS", "4\n5", "control character"),
-    ],
-)
-def test_variables_that_programs_would_misread(name: str, value: str, why: str) -> None:
-    with pytest.raises(UserError, match=why):
-        command.checked({"GOOD": "1", name: value})
+def test_variables_that_programs_would_misread() -> None:
+    with pytest.raises(UserError, match="control character"):
+        command.checked({"GOOD": "1", "MAX_JOBS": "4\n5"})
 
 
 def test_the_plans_environment_on_linux(tmp_path: Path) -> None:

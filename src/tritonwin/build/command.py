@@ -12,7 +12,6 @@ paths are absolute.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -25,7 +24,6 @@ from tritonwin.system.files import is_file
 from tritonwin.system.host import Environment, Host, merged, with_folders
 from tritonwin.system.shells import ScriptError
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 # variables that would change a build without being seen
 _CLEARED = (
     "FLASH_ATTENTION_SKIP_CUDA_BUILD",
@@ -103,14 +101,9 @@ def checked(values: Mapping[str, str]) -> dict[str, str]:
     """The values, none of which a program would read as something else.
 
     Raises:
-        UserError: a name is invalid, or a value has something stray around it.
+        UserError: a value has something stray around it.
     """
     for name, value in values.items():
-        if _NAME.fullmatch(name) is None:
-            raise UserError(
-                f"{name!r} is not a valid name for a variable",
-                "It comes from the plan: look at it with --plan",
-            )
         if value != value.strip() or value.strip("\"'") != value or not value.isprintable():
             raise UserError(
                 f"the variable {name} has a stray blank, quote or control character: {value!r}",

@@ -136,13 +136,11 @@ def _existing_wheel(request: Request) -> None:
         notes.warnings += found.notes  # one without a hash, a list that could not be read
         return
     notes.because("wheel", found.file, f"from {found.source}", "--anyway")
-    if not request.order.anyway:
-        python = request.target.executable
-        notes.refuse(
-            f"a wheel that fits exists: {found.file}",
-            f'Install it: tritonwin install {found.package} --python "{python}"; '
-            "or build all the same: --anyway",
-        )
+    notes.refuse(
+        f"a wheel that fits exists: {found.file}",
+        f'Install it: tritonwin install {found.package} --python "{request.target.executable}"; '
+        "or build all the same: --anyway",
+    )
 
 
 def _target(request: Request) -> None:

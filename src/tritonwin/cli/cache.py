@@ -49,9 +49,7 @@ def list_entries(*, target: TargetOptions, as_json: bool) -> int:
 
 
 @command.command("clear")
-@click.option(
-    "--all", "everything", is_flag=True, help="Clear every entry, not only what is stale."
-)
+@click.option("--all", "everything", is_flag=True, help="Clear every entry, stale or not.")
 @click.option("--dry-run", is_flag=True, help="Show what would be cleared; change nothing.")
 @click.option("--yes", is_flag=True, help="Do it without asking.")
 @target_options

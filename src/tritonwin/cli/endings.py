@@ -30,7 +30,9 @@ def refuse(args: Sequence[str], message: str, help_text: str) -> int:
 def failed(args: Sequence[str], error: Exception) -> int:
     """Print why the command failed, or that its output could not be written; the exit status."""
     failure = _output_failure() if isinstance(error, OSError) else None
-    if isinstance(error, BrokenPipeError) or (failure is not None and _is_closed(failure)):
+    # closed at its other end; Windows calls that an invalid argument
+    closed = failure is not None and os.name == "nt" and failure.errno == errno.EINVAL
+    if closed or BrokenPipeError in {type(error), type(failure)}:
         return Exit.PROBLEMS  # the reader has seen enough
     if os.environ.get("TRITONWIN_DEBUG"):
         import traceback
@@ -66,13 +68,6 @@ def _output_failure() -> OSError | None:
     except OSError as error:
         return error
     return None
-
-
-def _is_closed(failure: OSError) -> bool:
-    """True if standard output was closed at its other end, an "invalid argument" on Windows."""
-    return isinstance(failure, BrokenPipeError) or (
-        os.name == "nt" and failure.errno == errno.EINVAL
-    )
 
 
 def _say(args: Sequence[str], message: str, help_text: str) -> None:

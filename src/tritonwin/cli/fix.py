@@ -9,6 +9,7 @@ import click
 
 from tritonwin.cli.options import (
     TargetOptions,
+    find_links_option,
     json_option,
     need_no_question,
     path_option,
@@ -23,20 +24,8 @@ from tritonwin.errors import Exit
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @click.option("--yes", is_flag=True, help="Make the changes without asking.")
 @click.option("--only", multiple=True, metavar="ID", help="Solve this problem alone (repeatable).")
-@click.option(
-    "--find-links",
-    "lists",
-    multiple=True,
-    metavar="PLACE",
-    help="Take wheels from this folder, list or page (repeatable).",
-)
-@click.option(
-    "--index",
-    "indexes",
-    multiple=True,
-    metavar="URL",
-    help="Look for packages in this index instead of pip's own (repeatable).",
-)
+@find_links_option
+@click.option("--index", "indexes", multiple=True, metavar="URL", help="In the place of pip's own.")
 @click.option("--offline", is_flag=True, help="Fetch nothing: use what is on this machine.")
 @path_option("--headers", "PATH", "Take Python's headers from this folder or zip.")
 @click.option("--machine-wide", is_flag=True, help="Allow changes for all users of this machine.")

@@ -23,12 +23,7 @@ from tritonwin.errors import Exit
     metavar="FILE|URL",
     help="Also take wheels from this list: an index, a page, a JSON list, lines (repeatable).",
 )
-@click.option(
-    "--find-links",
-    multiple=True,
-    metavar="DIR",
-    help="Also take wheels from this folder (repeatable).",
-)
+@click.option("--find-links", multiple=True, metavar="DIR", help="Wheels lie in this folder, too.")
 @click.option("--no-default-lists", is_flag=True, help="Do not ask the public lists of wheels.")
 @click.option(
     "--allow-unhashed",

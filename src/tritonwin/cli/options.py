@@ -274,16 +274,19 @@ def target_options(command: Command) -> Command:
             help="Time limit for each program of the target (default 30).",
         ),
         path_option("--app", "DIR", "Examine the Python of this application (ComfyUI ...)."),
-        click.option(
-            "--python",
-            metavar="EXE",
-            help="Examine this Python: python.exe, or the folder it is in.",
-        ),
+        click.option("--python", metavar="EXE", help="This Python: python.exe, or its folder."),
     ):
         with_target = option(with_target)
     return cast(Command, with_target)
 
 
+find_links_option = click.option(
+    "--find-links",
+    "lists",
+    multiple=True,
+    metavar="PLACE",
+    help="Take wheels from this folder, list or page (repeatable).",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 

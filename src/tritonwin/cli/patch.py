@@ -38,16 +38,8 @@ _ABOUT = """
 _PLACE = path_option("--triton", "DIR", "Work on this package folder: it holds __init__.py.")
 _CHOICE = (
     _PLACE,
-    click.option(
-        "--allow-unknown",
-        is_flag=True,
-        help="Also edit files that no known release holds, where the rules fit.",
-    ),
-    click.option(
-        "--import-time",
-        is_flag=True,
-        help="Change no file of Triton: a hook applies the rules when Triton is imported.",
-    ),
+    click.option("--allow-unknown", is_flag=True, help="Also edit files of no known release."),
+    click.option("--import-time", is_flag=True, help="By a hook at import; no file is changed."),
     click.option("--only", multiple=True, metavar="RULE", help="This rule alone; can be repeated."),
 )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tritonwin.cli.options import TargetOptions, may_start, target_options
+from tritonwin.cli.options import TargetOptions, find_links_option, may_start, target_options
 from tritonwin.errors import Exit
 
 if TYPE_CHECKING:
@@ -17,16 +17,11 @@ if TYPE_CHECKING:
 
 @click.command("ui")
 @target_options
-@click.option(
-    "--find-links",
-    multiple=True,
-    metavar="PLACE",
-    help="Take wheels from this folder, list or page (repeatable).",
-)
+@find_links_option
 @click.option("--offline", is_flag=True, help="Fetch nothing: use what is on this machine.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
 def command(
-    *, target: TargetOptions, find_links: tuple[str, ...], offline: bool, no_browser: bool
+    *, target: TargetOptions, lists: tuple[str, ...], offline: bool, no_browser: bool
 ) -> int:
     """Open a page for all this in the browser, which only you on this machine can open.
 
@@ -41,7 +36,7 @@ def command(
     from tritonwin.front.door import Door, show
     from tritonwin.output.terminal import print_note
 
-    with Door(setting_of(target, find_links, offline=offline)) as door:
+    with Door(setting_of(target, lists, offline=offline)) as door:
         address = door.server.issue()
         print_note(f"The page: {address}")
         print_note("It opens once. Close it, or press Ctrl-C here, to end this program.")

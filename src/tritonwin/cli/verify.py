@@ -24,6 +24,7 @@ from tritonwin.errors import Exit
 if TYPE_CHECKING:
     from tritonwin.verify.records import Verdict
 
+_CHIP = matching(re.compile("gfx[0-9a-f]{3,4}").fullmatch, "the gfx name of a chip: gfx1100")
 # a script that goes on after 0 must not take a PC without a GPU for proven, nor for broken
 _STATUS: dict[Verdict, Exit] = {
     "proven": Exit.DONE,
@@ -36,37 +37,11 @@ _STATUS: dict[Verdict, Exit] = {
 @target_options
 @click.option("--list", "list_rungs", is_flag=True, help="Name the rungs, and try none.")
 @click.option("--through", metavar="RUNG", help="Go no further than this rung.")
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="RUNG",
-    help="Try this rung alone, without what it needs; may be repeated.",
-)
-@click.option(
-    "--arch",
-    type=compute_capability,
-    metavar="SM",
-    help="Compile for this GPU, such as 89; this machine's GPU when left out.",
-)
-@click.option(
-    "--chip",
-    type=matching(
-        re.compile(r"gfx[0-9a-f]{3,4}").fullmatch, "the gfx name of a chip, such as gfx1100"
-    ),
-    metavar="GFX",
-    help="Compile for this chip of AMD, such as gfx1100; this machine's when left out.",
-)
-@click.option(
-    "--rung-timeout",
-    type=Whole(1, 7200),
-    metavar="SECONDS",
-    help="Give up on any rung after so long (default: its own limit, which --list shows).",
-)
-@click.option(
-    "--force",
-    is_flag=True,
-    help="Try what the tables say this machine cannot do as well.",
-)
+@click.option("--only", multiple=True, metavar="RUNG", help="This rung alone (repeatable).")
+@click.option("--arch", type=compute_capability, metavar="SM", help="Compile for this GPU: 89.")
+@click.option("--chip", type=_CHIP, metavar="GFX", help="Compile for this chip of AMD: gfx1100.")
+@click.option("--rung-timeout", type=Whole(1, 7200), metavar="SECONDS", help="Limit of each rung.")
+@click.option("--force", is_flag=True, help="Also try what the tables rule out for this machine.")
 @click.option("--all", "everything", is_flag=True, help="Show a line for each rung.")
 @path_option(
     "--report",
