@@ -42,7 +42,7 @@ from tritonwin.support.links import WheelLink, read_list
 from tritonwin.support.lists import KnownFiles, KnownWheels, ListTable
 from tritonwin.support.matrix import Matrix, Pair, PairTable, Release
 from tritonwin.support.pip import Pip, configured_places
-from tritonwin.support.sources import Sources, find
+from tritonwin.support.sources import find
 from tritonwin.support.wheels import WheelNameError
 from tritonwin.system.toml import read_resource
 
@@ -163,7 +163,7 @@ def missing(known: Matrix, torch: Iterable[str], windows: Iterable[str]) -> list
 
 
 def unknown_tags(page: str, known: Iterable[str]) -> list[str]:
-    """Sentences about CUDA tags on the page of torch's indexes that `indexes.toml` lacks."""
+    """Sentences about CUDA tags on the page of torch's indexes that `hardware.toml` lacks."""
     rows = set(known)
     oldest = min(rows)
     found = set(re.findall(r'href="[^"]*?\b(cu\d{3})/?"', page))
@@ -171,9 +171,9 @@ def unknown_tags(page: str, known: Iterable[str]) -> list[str]:
 
 
 def _unknown_tags() -> list[str]:
-    table = matrix.indexes()
+    table = matrix.load()
     try:
-        page = download.read(f"{table.torch}/", limit=2**20).decode("utf-8", "replace")
+        page = download.read(f"{table.torch_index}/", limit=2**20).decode("utf-8", "replace")
     except DownloadError as error:
         print(f"torch's indexes: {error}", file=sys.stderr)
         return []
@@ -220,8 +220,7 @@ def _bundled_cuda(link: WheelLink) -> str:
 
 
 def write_matrix(words: Sequence[str]) -> int:
-    places = configured_places(Pip((sys.executable, "-m", "pip")))
-    sources = Sources(indexes=tuple(i for i in (places.index,) if i))
+    sources = configured_places(Pip((sys.executable, "-m", "pip")))
     torch = newest_by_series(find("torch", sources).links)
     windows = newest_by_series(find("triton-windows", sources).links)
     if not torch or not windows:

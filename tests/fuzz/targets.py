@@ -132,7 +132,7 @@ def unpacked(data: bytes) -> None:
     place.mkdir(parents=True, exist_ok=True)
     packed = _file("fuzzed.zip", data)
     with contextlib.suppress(archives.ArchiveError):
-        archives.unpack_folders(packed, {"a": place})
+        archives.unpack_folder(packed, "a", place)
     tar = _file("fuzzed.tar.gz", data)
     with contextlib.suppress(archives.ArchiveError):
         archives.unpack(tar, lambda parts: place.joinpath(*parts[1:]) if parts[1:] else None)

@@ -102,7 +102,7 @@ REFUSED: list[tuple[str, dict[str, int], Callable[[], bytes], str]] = [
     ("no archive", {}, lambda: b"no archive", "cannot be unpacked"),
     ("no gzip", {}, lambda: b"\x1f\x8b" + b"\0" * 50, "cannot be unpacked"),
     *((f"a link to {to}", {}, lambda to=to: tar({"x/setup.py": b""}, {"x/big/link": to}),
-       "holds the link x/big/link") for to in LINKS),
+       "x/big/link is a link") for to in LINKS),
     *((f"a member {name}", {}, lambda name=name: tar({name: b"evil"}), "outside")
       for name in ELSEWHERE),
 ]  # fmt: skip

@@ -195,13 +195,13 @@ def amds_world(server: ListServer, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "torchvision-0.29.1-cp312-cp312-win_amd64.whl",
     ]
     default = server.index("simple", *(make_wheel(tmp_path / "usual", file) for file in usual))
-    table = matrix.indexes()
+    table = matrix.load()
     amd = replace(
         table.amd,
         address=server.index("all", *everything),
         families=f"{server.address}/families",
     )
-    monkeypatch.setattr(matrix, "indexes", lambda: replace(table, amd=amd))
+    monkeypatch.setattr(matrix, "load", lambda: replace(table, amd=amd))
     return Sources(indexes=(default,), folder=tmp_path / "kept")
 
 

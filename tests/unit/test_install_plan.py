@@ -174,8 +174,7 @@ def test_sources_are_those_that_pip_is_configured_for(
     target: TargetEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built_in = configured_places(target.pip)
-    assert built_in.index
-    assert built_in.index.startswith("https://")
+    assert built_in.indexes[0].startswith("https://")
     config = tmp_path / "pip.conf"
     config.write_text(
         "[global]\nindex-url = https://me:secret@example.org/simple\n"
@@ -194,11 +193,11 @@ def test_sources_are_those_that_pip_is_configured_for(
     )
     assert sources.torch_indexes[0].endswith("/cu130")
     monkeypatch.setenv("PIP_INDEX_URL", "https://env.example.org/simple")
-    assert configured_places(target.pip).index == "https://env.example.org/simple"
+    assert configured_places(target.pip).indexes[0] == "https://env.example.org/simple"
     monkeypatch.setenv("PIP_NO_INDEX", "0")
-    assert configured_places(target.pip).index is not None
+    assert configured_places(target.pip).indexes
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    assert configured_places(target.pip).index is None
+    assert configured_places(target.pip).indexes == ()
 
 
 def test_sources_without_asking_pip() -> None:

@@ -8,7 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from tritonwin.support import matrix, packages, versions
-from tritonwin.support.matrix import indexes, torch_tag
+from tritonwin.support.matrix import torch_tag
 
 M = matrix.load()
 
@@ -49,7 +49,7 @@ def test_torch_tags() -> None:
     assert torch_tag("12.2", None) == "cu129"
     assert torch_tag("11.8", "8.0") is None
     assert torch_tag(None, "8.0") is None
-    assert indexes().torch.startswith("https://")
+    assert M.torch_index.startswith("https://")
     assert Version(M.newest_release().series) >= Version("3.8")
 
 
@@ -73,16 +73,9 @@ def test_notes(subject: str) -> None:
     assert any(subject in note.subject for note in M.notes)
 
 
-def test_dtypes_agree_with_generations() -> None:
-    for generation in M.generations:
-        for dtype, has in (("bf16", generation.bf16), ("fp8e4nv", generation.fp8)):
-            below = versions.older(generation.start, M.dtype(dtype).capability)
-            assert has is not below, (generation.name, dtype)
-
-
 def test_every_range_can_be_read() -> None:
     ranges = [h.cuda for h in M.nvcc_hosts] + [h.msvc for h in M.nvcc_hosts]
-    ranges += [tag.capability for tag in indexes().torch_tags]
+    ranges += [tag.capability for tag in M.torch_tags]
     ranges += [
         r
         for g in M.generations

@@ -22,7 +22,7 @@ from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.support.fitting import needs_of
 from tritonwin.support.install_plan import torch_indexes
-from tritonwin.support.matrix import indexes
+from tritonwin.support.matrix import load
 from tritonwin.system import toml
 
 TABLE = toml.loads((CORPUS / "diagnoses.toml").read_text("utf-8"))
@@ -71,5 +71,5 @@ def test_right_findings_and_no_wrong_command(row: dict[str, Any], tmp_path: Path
         for command in (*problem.remedy.commands, *asked):
             assert not WRONG.search(command), (problem.id, command)
     torch, index = torch_indexes(needs_of(there)), row.get("index")
-    assert torch[:1] == ((f"{indexes().torch}/{index}",) if index else torch[:1])
+    assert torch[:1] == ((f"{load().torch_index}/{index}",) if index else torch[:1])
     assert bool(torch) == bool(index) or there.nvidia_gpus

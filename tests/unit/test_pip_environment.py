@@ -104,7 +104,7 @@ def test_the_places_of_a_quiet_pip_are_known(
 ) -> None:
     settings = ("[global]", "quiet = 3", "index-url = https://mirror.example.org/simple")
     write_settings(monkeypatch, tmp_path / "pip.ini", *settings)
-    assert configured_places(target.pip).index == "https://mirror.example.org/simple"
+    assert configured_places(target.pip).indexes == ("https://mirror.example.org/simple",)
 
 
 @pytest.mark.parametrize("line", ["this is no ini", "[global]\nretries = many"])
@@ -140,9 +140,9 @@ def test_the_window_is_never_too_narrow_for_an_address(
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     for name in ("PIP_INDEX_URL", "PIP_NO_INDEX", "PIP_EXTRA_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
-    wide = configured_places(target.pip).index
+    wide = configured_places(target.pip).indexes
     monkeypatch.setenv("COLUMNS", "30")
-    assert configured_places(target.pip).index == wide
+    assert configured_places(target.pip).indexes == wide
     assert wide
     assert wide.startswith("https://")
 

@@ -25,7 +25,7 @@ from tritonwin.problems.explain.log_facts import FactTable
 from tritonwin.problems.explain.pair import NameTable
 from tritonwin.remedies.python_files import PythonPackages
 from tritonwin.support.lists import KnownWheels, ListTable
-from tritonwin.support.matrix import HardwareTable, IndexTable, PairTable
+from tritonwin.support.matrix import HardwareTable, PairTable
 from tritonwin.support.packages import PackageTable
 from tritonwin.system.codec import DecodeError, from_json, from_valid
 from tritonwin.verify.records import LadderTable
@@ -54,7 +54,6 @@ RECORDS: dict[str, type] = {
     "problems/explain/triton_names.toml": NameTable,
     "remedies/python_packages.toml": PythonPackages,
     "support/hardware.toml": HardwareTable,
-    "support/indexes.toml": IndexTable,
     "support/known_wheels.toml": KnownWheels,
     "support/lists.toml": ListTable,
     "support/matrix.toml": PairTable,

@@ -217,4 +217,4 @@ def test_what_is_unpacked_whole_is_not_unpacked(tmp_path: Path, way: int) -> Non
         made.writestr("a-1.dist-info/METADATA", "Requires-Dist: b\n")
     assert wheel_files.content_of(file).requires is None
     with pytest.raises(archives.ArchiveError, match="has a compression that no wheel"):
-        archives.unpack_folders(file, {"a-1.dist-info": tmp_path / "out"})
+        archives.unpack_folder(file, "a-1.dist-info", tmp_path / "out")

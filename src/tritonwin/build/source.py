@@ -24,7 +24,7 @@ from tritonwin.journal.disk import discard
 from tritonwin.journal.tree import file_hash
 from tritonwin.support import addresses, download
 from tritonwin.support.addresses import DownloadError
-from tritonwin.support.archives import unpack, unpack_folders, write
+from tritonwin.support.archives import unpack, unpack_folder, write
 from tritonwin.support.download import NotFoundError
 from tritonwin.support.pip import Pip, configured_places
 from tritonwin.support.sources import Sources, locate
@@ -220,8 +220,7 @@ class BuildContext:
 
     @cached_property
     def indexes(self) -> Sources:
-        places = configured_places(self.pip())
-        return Sources(indexes=tuple(i for i in (places.index, *places.extra_indexes) if i))
+        return configured_places(self.pip())
 
     @property
     def pip_options(self) -> tuple[str, ...]:
@@ -278,7 +277,7 @@ def assemble(parts: Sequence[FileSource], to: Path, context: BuildContext) -> No
     wheels = to.with_name(to.name + ".wheels")
     for part in parts:
         context.on_event(f"{part.name} {part.version}")
-        unpack_folders(context.obtain(part, wheels), {_PREFIX: work})
+        unpack_folder(context.obtain(part, wheels), _PREFIX, work)
     if not any(is_file(work / "bin" / name) for name in ("nvcc", "nvcc.exe")):
         raise UserError(
             "the parts of the CUDA toolkit hold no nvcc",

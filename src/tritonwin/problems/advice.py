@@ -18,7 +18,7 @@ from tritonwin.problems.catalogue import Advice, Entry
 from tritonwin.problems.conditions import allows, value_of
 from tritonwin.problems.records import Action, Finding, Problem, Question, Remedy
 from tritonwin.support import matrix
-from tritonwin.support.matrix import indexes, released, served_series, torch_tag, wanted_series
+from tritonwin.support.matrix import released, served_series, torch_tag, wanted_series
 from tritonwin.support.packages import FORK
 from tritonwin.system.shells import word
 
@@ -293,8 +293,8 @@ def context(facts: Facts) -> dict[str, str]:
         "compute_capability": gpu.compute_capability if gpu else None,
         "driver_version": driver.version if driver else None,
         "cuda_version": torch.cuda if torch else None,
-        "torch_index": indexes().torch,
-        "amd_index": indexes().amd.address if facts.windows and of_amd else None,
+        "torch_index": matrix.load().torch_index,
+        "amd_index": matrix.load().amd.address if facts.windows and of_amd else None,
         "amd_chip": chip.name if chip and chip.family else None,
         "cuda_tag": None
         if _not_nvidia(facts)

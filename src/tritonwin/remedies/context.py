@@ -13,7 +13,7 @@ from tritonwin.remedies.plan import CannotRemedyError, target_to_change
 from tritonwin.remedies.records import Event, ProgressEvent, StepEvent
 from tritonwin.support import download
 from tritonwin.support.addresses import local_path
-from tritonwin.support.archives import unpack_folders
+from tritonwin.support.archives import unpack_folder
 from tritonwin.support.pip import Pip
 from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_choice import FileSource
@@ -109,5 +109,5 @@ class ApplyContext:
         if is_folder(path):
             return path
         folder = self.scratch / source.name
-        unpack_folders(path, {"": folder})
+        unpack_folder(path, "", folder)
         return folder

@@ -13,7 +13,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeAlias, cast
@@ -39,7 +39,7 @@ def leads_out(name: str) -> bool:
 
 
 class TooMuchError(Exception):
-    """An archive exceeds a bound; the text continues a sentence about the archive."""
+    """An archive holds more than it may, or what it must not; a sentence about the archive."""
 
 
 class Allowance:
@@ -117,7 +117,7 @@ class ArchiveError(UserError):
     """An archive that is damaged, or that holds what it must not."""
 
 
-# (name, size, executable, opener); no opener: a folder, or nothing that has content
+# (name, size, executable, opener); the opener of a link gives None
 _Member: TypeAlias = tuple[str, int, bool, "Callable[[], IO[bytes] | None] | None"]
 
 
@@ -131,30 +131,27 @@ def unpack(archive: Path, place: Callable[[tuple[str, ...]], Path | None]) -> No
         ArchiveError: it cannot be read, more is in it than may come out of an archive of its size,
             or a member is a link or would leave its folder. What was unpacked until then stays.
     """
+    help_text = f"Do not use it. {_BY_HAND}"
     try:
         with archive.open("rb") as stream:
             allowance = Allowance(os.fstat(stream.fileno()).st_size)
             packed = archive.name.endswith(".tar.gz")
-            members = _tarred(stream, allowance) if packed else _zipped(stream)
-            for name, size, executable, opener in members:
+            for name, size, executable, opener in (
+                _tarred(stream, allowance) if packed else _zipped(stream)
+            ):
                 allowance.take(name, size)
                 to = place(PurePosixPath(name.replace("\\", "/")).parts) if opener else None
                 if to is None or opener is None:
                     continue
                 if leads_out(name):
-                    raise ArchiveError(
-                        f"{archive} holds {name!r}, which would land outside its folder",
-                        "Do not use this file.",
-                    )
+                    raise TooMuchError(f"{name!r} would land outside its folder")
                 content = opener()
                 if content is None:
-                    raise ArchiveError(
-                        f"{archive} holds the link {name}, and no link is unpacked", _BY_HAND
-                    )
+                    raise TooMuchError(f"{name} is a link, and no link is unpacked")
                 with content:
                     write(content, to, executable=executable)
     except TooMuchError as error:
-        raise ArchiveError(f"{archive}: {error}", f"Do not use it. {_BY_HAND}") from None
+        raise ArchiveError(f"{archive}: {error}", help_text) from None
     except FileNotFoundError:
         raise ArchiveError(f"there is no file {archive}", "Name another one.") from None
     except (OSError, *DAMAGE) as error:
@@ -164,21 +161,19 @@ def unpack(archive: Path, place: Callable[[tuple[str, ...]], Path | None]) -> No
         ) from None
 
 
-def unpack_folders(archive: Path, folders: Mapping[str, Path]) -> None:
-    """Unpack the folders of a zip, each into a folder of its own, ignoring all else in it.
+def unpack_folder(archive: Path, folder: str, to: Path) -> None:
+    """Unpack one folder of a zip, "" for all of it, ignoring all else in it.
 
     Names are compared as Windows does, without regard to case.
 
     Raises:
         ArchiveError: as for `unpack`.
     """
+    wanted = PurePosixPath(folder.lower()).parts
 
     def place(parts: tuple[str, ...]) -> Path | None:
-        for folder, target in folders.items():
-            wanted = PurePosixPath(folder.lower()).parts
-            if tuple(part.lower() for part in parts[: len(wanted)]) == wanted:
-                return target.joinpath(*parts[len(wanted) :])
-        return None
+        inside = tuple(part.lower() for part in parts[: len(wanted)]) == wanted
+        return to.joinpath(*parts[len(wanted) :]) if inside else None
 
     unpack(archive, place)
 
@@ -196,15 +191,11 @@ def _tarred(stream: IO[bytes], allowance: Allowance) -> Iterator[_Member]:
     with tarfile.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as tar:
         for member in tar:
             opener: Callable[[], IO[bytes] | None] | None = None
-            if member.isfile():
+            if member.issym() or member.islnk():
+                opener = lambda: None  # noqa: E731
+            elif member.isfile():
                 opener = partial(tar.extractfile, member)
-            elif member.issym() or member.islnk():
-                opener = _no_content
             yield member.name, member.size, bool(member.mode & stat.S_IXUSR), opener
-
-
-def _no_content() -> None:
-    """The content of a link."""
 
 
 class _Bounded:

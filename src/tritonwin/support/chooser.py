@@ -184,7 +184,7 @@ def _notes(link: WheelLink, content: WheelContent, needs: Needs) -> Iterator[str
     elif package == "torch" and needs.windows and link.built_for.cuda is None:
         yield "a build without CUDA: no NVIDIA GPU was found"
     elif package == "torch" and needs.machine == "ARM64":
-        yield matrix.indexes().arm64
+        yield matrix.load().arm64
     known = packages.load().get(package)
     if known and known.uncompiled and link.name.pure:
         yield known.uncompiled

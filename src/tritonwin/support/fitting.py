@@ -278,7 +278,7 @@ def _triton_gpu(link: WheelLink, needs: Needs) -> str | None:
 
 
 def _triton_amd(link: WheelLink, needs: Needs) -> str | None:
-    first = matrix.indexes().amd.triton
+    first = matrix.load().amd.triton
     if needs.chip is None or not older(str(link.name.version), first):
         return None
     return f"works on AMD's cards from {first} on"
@@ -310,7 +310,7 @@ def advice(package: str, needs: Needs) -> Iterator[str]:
             f"{needs.gpus[0]}: install the newest driver"
         )
     if (on_gpu and needs.emulated) or needs.machine == "ARM64":
-        yield matrix.indexes().arm64
+        yield matrix.load().arm64
     if known and known.instead:
         yield known.instead
 
@@ -321,26 +321,22 @@ def costs(link: WheelLink, needs: Needs) -> Iterator[str]:
     generations = tuple(_generations(needs))
     if package not in {"torch", FORK} or not generations or not needs.windows:
         return
-    card = f"{generations[0].name} (compute capability {needs.gpus[0]})"
-    if package == FORK and needs.stays(version) and needs.torch:
-        yield (
-            f"all of Triton {series(version)} works on {card}, and only a part of what torch "
-            f"{needs.torch.version} is made for, Triton {needs.triton_series[-1]}: "
-            "torch.compile may fail with it"
-        )
-        return
-    beside = needs.with_torch(link).triton_series if package == "torch" else (version,)
-    if not beside or any(g.works(beside[-1]) == "whole" for g in generations):
-        return
-    whole = generations[0].triton and matrix.load().last_pair(generations[0].triton)
+    after, triton = needs, version
     if package == "torch":
-        partly = generations[0].works(beside[-1]) == "partly"
-        share = "only a part" if partly else "nothing"
-        yield f"torch {version} wants Triton {beside[-1]}, of which {share} works on {card}"
+        after = needs.with_torch(link)
+        triton = after.triton_series[-1] if after.triton_series else ""
+    card = f"{generations[0].name} (compute capability {needs.gpus[0]})"
+    stays = version if package == FORK else needs.triton
+    if after.stays(stays):
+        yield f"triton-windows {stays} stays: all of it works on {card}; torch.compile may fail"
+    works = {generation.works(triton) for generation in generations}
+    if not triton or "whole" in works:
+        return
+    if package == "torch":
+        share = "only a part" if generations[0].works(triton) == "partly" else "nothing"
+        yield f"torch {version} wants Triton {triton}, of which {share} works on {card}"
     yield from filter(None, (generations[0].advice,))
-    if needs.with_torch(link).stays(needs.triton) and package == "torch":
-        yield f"triton-windows {needs.triton} stays; torch.compile may fail with it"
-    if whole:
+    if whole := generations[0].triton and matrix.load().last_pair(generations[0].triton):
         yield (
             "for all of Triton: tritonwin install "
             f'"torch=={whole.torch}.*" "triton-windows=={whole.windows}.*"'

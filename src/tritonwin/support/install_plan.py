@@ -11,6 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from tritonwin.errors import UserError
+from tritonwin.facts.amd import Chip
 from tritonwin.facts.distributions import read_requirement
 from tritonwin.facts.records import Facts, Interpreter
 from tritonwin.journal.tree import file_hash
@@ -58,7 +59,7 @@ def sources_for(
         UserError: the table that TRITONWIN_LISTS names cannot be read.
     """
     env = Host.this_machine().env
-    named = Sources(
+    found = Sources(
         lists=tuple(lists),
         indexes=tuple(indexes),
         public=public_lists(env) if public else None,
@@ -67,27 +68,22 @@ def sources_for(
         token=token_of(env),
     )
     if offline:
-        return named
-    mirror = named.public.torch if named.public else None
-    on_torch = replace(named, torch_indexes=torch_indexes(needs_of(facts), mirror))
-    if named.indexes:
-        return on_torch
-    places = configured_places(pip())
-    return replace(
-        on_torch,
-        lists=(*named.lists, *places.find_links),
-        indexes=tuple(i for i in (places.index, *places.extra_indexes) if i),
-    )
+        return found
+    if not found.indexes:
+        of_pip = configured_places(pip())
+        found = replace(found, lists=(*found.lists, *of_pip.lists), indexes=of_pip.indexes)
+    mirror = found.public.torch if found.public else None
+    return replace(found, torch_indexes=torch_indexes(needs_of(facts), mirror))
 
 
 def torch_indexes(needs: Needs, mirror: str | None = None) -> tuple[str, ...]:
     """The indexes of torch for a target, the preferred one first; none has wheels for ARM64."""
     if needs.machine == "ARM64":
         return ()
-    table = matrix.indexes()
+    table = matrix.load()
     if needs.chip:
         return (table.amd.address, f"{table.amd.families}/{needs.chip.family}")
-    place = (mirror or table.torch).rstrip("/")
+    place = (mirror or table.torch_index).rstrip("/")
     if needs.backend == "xpu":
         return (f"{place}/xpu",)
     return tuple(f"{place}/{tag}" for tag in needs.torch_tags)
@@ -216,7 +212,7 @@ def resolve(
         try:
             found = dry_run(pip, wanted, options=_options(links, chooser.sources), limits=limits)
         except PipError as error:
-            raise _of_rocm(wanted, links, facts, error) from None
+            raise (_of_rocm(wanted, links, facts, chip) if chip else None) or error from None
     others = tuple(item for item in found if item.name not in names)
     for item in others:
         if not _may_come_from(item.location, chooser.sources):
@@ -228,22 +224,21 @@ def resolve(
 
 
 def _of_rocm(
-    wanted: Sequence[str], links: Sequence[WheelLink], facts: Facts, error: PipError
-) -> PipError:
-    """The error, or that `rocm` has to come first: AMD publishes it as a source archive alone."""
-    needs = needs_of(facts)
+    wanted: Sequence[str], links: Sequence[WheelLink], facts: Facts, chip: Chip
+) -> PipError | None:
+    """An error where `rocm` has to come first: AMD publishes it as a source archive alone."""
     asked = next((r for r in map(Requirement, wanted) if r.name == "rocm"), None)
     index = next((link.index for link in links if link.index), None)
     have = facts.distribution("rocm")
     there = asked and have and asked.specifier.contains(have.version, prereleases=True)
-    if asked is None or there or needs.chip is None or index is None or facts.target is None:
-        return error
+    if asked is None or there or index is None or facts.target is None:
+        return None
     python = word(facts.target.executable) or "python"
     return PipError(
         f"this torch needs rocm{asked.specifier}, which AMD publishes as a source archive alone: "
         "its code would run, and nothing is built for an install",
         f'Install it yourself, then try again: {python} -m pip install --index-url "{index}" '
-        f'"rocm[libraries,device-{needs.chip.name}]{asked.specifier}"',
+        f'"rocm[libraries,device-{chip.name}]{asked.specifier}"',
     )
 
 
@@ -314,19 +309,17 @@ def satisfied(lines: Iterable[str], target: Interpreter, versions: Mapping[str, 
     Args:
         versions: of what is there, by normalised name.
     """
-    lines = tuple(lines)
-    environment = marker_environment(target)
+    lines, environment = tuple(lines), marker_environment(target)
     if environment is None or any(name in line for line in lines for name in _UNKNOWN):
         return not lines
     try:
         for wanted in map(Requirement, lines):
-            if wanted.marker is not None and not wanted.marker.evaluate(dict(environment)):
-                continue
-            version = versions.get(canonicalize_name(wanted.name))
-            if version is None or wanted.extras or wanted.url:
-                return False
-            if not wanted.specifier.contains(version, prereleases=True):
-                return False
+            if wanted.marker is None or wanted.marker.evaluate(dict(environment)):
+                version = versions.get(canonicalize_name(wanted.name))
+                if version is None or wanted.extras or wanted.url:
+                    return False
+                if not wanted.specifier.contains(version, prereleases=True):
+                    return False
     except (ValueError, RecursionError):  # no requirement, no version, or no comparison
         return False
     return True

@@ -1,7 +1,6 @@
 """Tables of what fits together: torch, Triton, Python, CUDA, GPUs, number formats, compilers.
 
-From `matrix.toml`, which `tools/refresh.py` writes, and `hardware.toml` and `indexes.toml`,
-written by hand.
+From `matrix.toml`, which `tools/refresh.py` writes, and `hardware.toml`, written by hand.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from packaging.version import Version
 from tritonwin.facts.records import Torch
 from tritonwin.support.versions import fits, parse, series
 from tritonwin.system.codec import from_valid
-from tritonwin.system.toml import read_resource, shipped
+from tritonwin.system.toml import shipped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +54,6 @@ class Generation:
     triton_partly: str | None = None  # range in which simple kernels do
     torch: str | None = None
     cuda: str | None = None
-    bf16: bool = False
-    fp8: bool = False
     advice: str | None = None  # what still works, where not everything does
 
     def works(self, triton: str) -> Literal["whole", "partly", "not"]:
@@ -103,6 +100,34 @@ class Note:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TorchTag:
+    """One of torch's indexes: builds for `cuda` with kernels for the GPUs in `capability`."""
+
+    tag: str
+    cuda: str
+    capability: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AmdIndexes:
+    """AMD's own, with torch for ROCm.
+
+    Attributes:
+        address: of the index for all chips, whose parts for one chip are packages of their own.
+        families: below it, an index for each family of chips, as AMD published them before.
+        pythons: the series that have wheels for Windows, "3.12".
+        triton: the first triton-windows whose driver module works on AMD's cards.
+    """
+
+    address: str
+    families: str
+    pythons: tuple[str, ...]
+    triton: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class PairTable:
     """The content of `matrix.toml`."""
 
@@ -113,10 +138,19 @@ class PairTable:
 
 @dataclass(frozen=True, kw_only=True)
 class HardwareTable:
-    """The content of `hardware.toml`."""
+    """The content of `hardware.toml`.
+
+    Attributes:
+        torch_index: an address, and below it an index for each tag.
+        arm64: the state of Windows on ARM64, for people.
+    """
 
     ptxas_since: str
     tinycc_since: str
+    torch_index: str
+    arm64: str
+    amd: AmdIndexes
+    torch_tags: tuple[TorchTag, ...]
     generations: tuple[Generation, ...]
     nvcc_hosts: tuple[NvccHost, ...]
     dtypes: tuple[Dtype, ...]
@@ -201,55 +235,6 @@ def released(triton_series: str) -> bool:
     return Version(triton_series) <= Version(load().newest_release().series)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TorchTag:
-    """One of torch's indexes: builds for `cuda` with kernels for the GPUs in `capability`."""
-
-    tag: str
-    cuda: str
-    capability: str
-    source: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class AmdIndexes:
-    """AMD's own, with torch for ROCm.
-
-    Attributes:
-        address: of the index for all chips, whose parts for one chip are packages of their own.
-        families: below it, an index for each family of chips, as AMD published them before.
-        pythons: the series that have wheels for Windows, "3.12".
-        triton: the first triton-windows whose driver module works on AMD's cards.
-    """
-
-    address: str
-    families: str
-    pythons: tuple[str, ...]
-    triton: str
-    source: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexTable:
-    """The content of `indexes.toml`.
-
-    Attributes:
-        torch: an address, and below it an index for each tag.
-        arm64: the state of Windows on ARM64, for people.
-    """
-
-    torch: str
-    amd: AmdIndexes
-    arm64: str
-    torch_tags: tuple[TorchTag, ...]
-
-
-@cache
-def indexes() -> IndexTable:
-    """The shipped table."""
-    return read_resource("tritonwin.support", "indexes.toml", IndexTable)
-
-
 def torch_tags(driver_cuda: str | None, capability: str | None) -> tuple[str, ...]:
     """The tags ("cu130") that this driver runs and that have kernels for this GPU, best first.
 
@@ -262,7 +247,7 @@ def torch_tags(driver_cuda: str | None, capability: str | None) -> tuple[str, ..
         return ()
     return tuple(
         row.tag
-        for row in indexes().torch_tags
+        for row in load().torch_tags
         # within one major version CUDA is compatible both ways
         if driver.major >= int(row.cuda.split(".")[0])
         and (capability is None or fits(capability, row.capability))
@@ -276,4 +261,4 @@ def torch_tag(driver_cuda: str | None, capability: str | None) -> str | None:
 
 def torch_gpus(cuda: str) -> str | None:
     """The GPUs, as a specifier, that torch's builds for this CUDA serve; None: not known."""
-    return next((row.capability for row in indexes().torch_tags if row.cuda == cuda), None)
+    return next((row.capability for row in load().torch_tags if row.cuda == cuda), None)

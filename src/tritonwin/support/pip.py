@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.support.addresses import for_record, local_path
+from tritonwin.support.sources import Sources
 from tritonwin.support.wheel_choice import FileSource
 from tritonwin.system.process import Completed, run
 from tritonwin.system.scratch import scratch_folder
@@ -96,17 +97,8 @@ class Pip:
         return done
 
 
-@dataclass(frozen=True, kw_only=True)
-class Places:
-    """The package indexes, and the folders or pages of links, of a pip."""
-
-    index: str | None
-    extra_indexes: tuple[str, ...] = ()
-    find_links: tuple[str, ...] = ()
-
-
-def configured_places(pip: Pip) -> Places:
-    """The places that this pip is configured for, by its files and variables.
+def configured_places(pip: Pip) -> Sources:
+    """The indexes, and the folders or pages of links, of this pip, by its files and variables.
 
     No address of an index is written into this program: the default one is pip's own, which its
     help names.
@@ -132,10 +124,10 @@ def configured_places(pip: Pip) -> Places:
         help_text = pip.run(["install", "--help"], timeout=QUERY_TIMEOUT).out
         found = _DEFAULT_INDEX.search(help_text.decode("utf-8", "replace"))
         index = found[1] if found else None
-    return Places(
-        index=index,
-        extra_indexes=tuple(settings.get("extra-index-url", "").split()) if index else (),
-        find_links=tuple(settings.get("find-links", "").split()),
+    more = settings.get("extra-index-url", "").split()
+    return Sources(
+        lists=tuple(settings.get("find-links", "").split()),
+        indexes=(index, *more) if index else (),
     )
 
 

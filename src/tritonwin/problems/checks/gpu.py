@@ -17,7 +17,7 @@ from tritonwin.problems.conditions import examined
 from tritonwin.problems.records import Certainty, Severity
 from tritonwin.support import matrix
 from tritonwin.support.matrix import Generation
-from tritonwin.support.versions import fits, parse
+from tritonwin.support.versions import fits, older, parse
 
 
 @check("driver-too-old")
@@ -91,11 +91,10 @@ def _shortcomings(
 @check("fp8-needs-sm89")
 def fp8_missing(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
-    generation = _generation(facts)
+    capability, row = nvidia_capability(facts), matrix.load().dtype("fp8e4nv")
     owner = facts.distribution(triton.distribution or "triton-windows")
-    if generation.fp8 or (owner and matrix.load().dtype("fp8e4nv").emulated_by(owner.version)):
+    if not older(capability, row.capability) or (owner and row.emulated_by(owner.version)):
         return
-    capability = nvidia_capability(facts)
     yield seen(
         f"compute capability {capability} has no fp8 instructions (8.9 and later have), "
         f"and Triton {triton.version} does not emulate them",

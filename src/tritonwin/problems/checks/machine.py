@@ -121,7 +121,7 @@ def _unsupported(target: Interpreter, for_amd: bool) -> Iterator[str]:
         supported = {p for r in matrix.load().releases for p in r.pythons}
         if python_series(target) not in supported:
             yield f"no triton-windows wheel exists for Python {python_series(target)}"
-        elif for_amd and python_series(target) not in matrix.indexes().amd.pythons:
+        elif for_amd and python_series(target) not in matrix.load().amd.pythons:
             yield f"AMD publishes no torch for Python {python_series(target)} on Windows"
 
 
