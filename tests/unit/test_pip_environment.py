@@ -140,9 +140,9 @@ def test_the_window_is_never_too_narrow_for_an_address(
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     for name in ("PIP_INDEX_URL", "PIP_NO_INDEX", "PIP_EXTRA_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
-    wide = configured_places(target.pip).indexes
+    (wide,) = configured_places(target.pip).indexes
     monkeypatch.setenv("COLUMNS", "30")
-    assert configured_places(target.pip).indexes == wide
+    assert configured_places(target.pip).indexes == (wide,)
     assert wide
     assert wide.startswith("https://")
 
