@@ -14,7 +14,6 @@ from trees import write
 
 from tritonwin.facts.records import PythonDev
 from tritonwin.facts.toolchain.python_dev import (
-    ImportLibrary,
     read_headers,
     read_import_library,
 )
@@ -42,15 +41,15 @@ def headers(folder: Path, changes: Mapping[str, str | bytes] = {}) -> PythonDev:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        pytest.param(LIB_312, ImportLibrary("python312.dll", "x64"), id="short-import"),
+        pytest.param(LIB_312, ("python312.dll", "x64"), id="short-import"),
         pytest.param(
             import_library(short_import("python312.dll", 0x14C)),
-            ImportLibrary("python312.dll", "x86"),
+            ("python312.dll", "x86"),
             id="short-import-of-32-bit",
         ),
         pytest.param(
             import_library(coff_object(b".idata$6", b"python3.dll\0")),
-            ImportLibrary("python3.dll", "x64"),
+            ("python3.dll", "x64"),
             id="microsoft-descriptor",
         ),
         pytest.param(
@@ -59,7 +58,7 @@ def headers(folder: Path, changes: Mapping[str, str | bytes] = {}) -> PythonDev:
                 coff_object(b".idata$6", b"\x05\0PyList_New\0"),
                 coff_object(b".idata$7", b"libpython3.12.dll\0"),
             ),
-            ImportLibrary("libpython3.12.dll", "x64"),
+            ("libpython3.12.dll", "x64"),
             id="gnu-dlltool",
         ),
         pytest.param(import_library(coff_object(b".text", b"code")), None, id="static-library"),
@@ -69,7 +68,7 @@ def headers(folder: Path, changes: Mapping[str, str | bytes] = {}) -> PythonDev:
         pytest.param(b"\0" * 4096, None, id="zeros"),
     ],
 )
-def test_import_library(tmp_path: Path, content: bytes, expected: ImportLibrary | None) -> None:
+def test_import_library(tmp_path: Path, content: bytes, expected: tuple[str, str] | None) -> None:
     library = write(tmp_path, {"python.lib": content}) / "python.lib"
     assert read_import_library(library) == expected
 
@@ -81,7 +80,7 @@ def test_import_library_of_any_bytes_never_raises(
     library = tmp_path_factory.getbasetemp() / "any.lib"
     library.write_bytes(LIB_312[:cut] + content)
     found = read_import_library(library)
-    assert found is None or found.dll
+    assert found is None or found[0]
 
 
 @pytest.mark.parametrize("name", [n for n in HEADERS if n != "Python.h"])

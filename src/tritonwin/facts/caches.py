@@ -86,15 +86,20 @@ def inductor_cache(host: Host) -> tuple[Path, str]:
 
 @dataclass
 class _Walk:
+    """The files below a folder; `newest`: when one was written last."""
+
     files: int = 0
     size: int = 0
     longest: int = 0
+    newest: float = 0
     complete: bool = True
     modules: list[Path] = field(default_factory=list)
 
 
 def _walk(folder: Path) -> _Walk:
     walk = _Walk()
+    with contextlib.suppress(OSError):
+        walk.newest = folder.stat().st_mtime
     deadline = time.monotonic() + WALK_SECONDS
     for entry in _files(folder):
         if walk.files >= WALK_FILES or time.monotonic() > deadline:
@@ -103,7 +108,9 @@ def _walk(folder: Path) -> _Walk:
         walk.files += 1
         walk.longest = max(walk.longest, len(entry.path))
         with contextlib.suppress(OSError):
-            walk.size += entry.stat(follow_symlinks=False).st_size
+            status = entry.stat(follow_symlinks=False)
+            walk.size += status.st_size
+            walk.newest = max(walk.newest, status.st_mtime)
         if entry.name.endswith(MODULE_SUFFIXES) and len(walk.modules) < HELPERS:
             walk.modules.append(Path(entry.path))
     return walk
@@ -180,10 +187,10 @@ def read_entries(
 
 def _entry(folder: Path, cache: CacheKind, target: Interpreter, search: DllSearch) -> CacheEntry:
     names = names_in(folder)
-    size, newest = _measure(folder)
-    idle = max(0, int(time.time() - newest)) if newest else 0
+    walk = _walk(folder)
+    idle = max(0, int(time.time() - walk.newest)) if walk.newest else 0
     entry = CacheEntry(
-        path=str(folder), cache=cache, kind="other", size_bytes=size, idle_seconds=idle
+        path=str(folder), cache=cache, kind="other", size_bytes=walk.size, idle_seconds=idle
     )
     module = next((n for n in names if n.endswith(MODULE_SUFFIXES)), None)
     if module is not None:
@@ -219,15 +226,3 @@ def _kernel(entry: CacheEntry, described: str, names: tuple[str, ...]) -> CacheE
 
 def _text(value: Json) -> str | None:
     return str(value) if isinstance(value, (str, int)) else None
-
-
-def _measure(folder: Path) -> tuple[int, float]:
-    """Bytes in the folder, and when something in it was written last."""
-    size, newest = 0, 0.0
-    with contextlib.suppress(OSError):
-        newest = folder.stat().st_mtime
-    for entry in _files(folder):
-        with contextlib.suppress(OSError):
-            status = entry.stat()
-            size, newest = size + status.st_size, max(newest, status.st_mtime)
-    return size, newest

@@ -149,9 +149,6 @@ def opened(path: Path) -> Iterator[pefile.PE]:
 def _image(pe: pefile.PE) -> PeImage:
     imported = getattr(pe, "DIRECTORY_ENTRY_IMPORT", [])
     machine, optional = pe.FILE_HEADER.Machine, pe.OPTIONAL_HEADER
-    fixed = getattr(pe, "VS_FIXEDFILEINFO", None)
-    halves = (fixed[0].FileVersionMS, fixed[0].FileVersionLS) if fixed else ()
-    numbers = ".".join(f"{half >> 16}.{half & 0xFFFF}" for half in halves)
     names = [_text(entry.dll) for entry in imported]
     if any(name == _INVALID or len(name) > _LONGEST for name in names):
         raise ValueError("the name of a DLL is damaged")
@@ -159,7 +156,7 @@ def _image(pe: pefile.PE) -> PeImage:
         machine=MACHINES.get(machine, f"0x{machine:04X}"),
         bits=64 if pe.PE_TYPE == _PE32_PLUS else 32,
         imports=tuple(dict.fromkeys(name for name in names if name)),
-        file_version=_version_text(pe) or numbers or None,
+        file_version=_version_text(pe),
         linker=f"{optional.MajorLinkerVersion}.{optional.MinorLinkerVersion}",
     )
 

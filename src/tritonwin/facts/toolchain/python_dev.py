@@ -10,7 +10,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tritonwin.facts.records import Interpreter, PythonDev
@@ -24,21 +24,16 @@ _MACHINES = {b"\x64\x86": "x64", b"\x4c\x01": "x86", b"\x64\xaa": "arm64"}
 _DLL_NAME = re.compile(rb"\0([!-~]{1,200}\.dll)\0", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class ImportLibrary:
-    """The DLL that a library stands for, and the machine it is for: "x64", "x86", "arm64"."""
+def read_import_library(path: Path) -> tuple[str, str | None] | None:
+    """The first DLL that the library names, and its machine ("x64", "x86", "arm64").
 
-    dll: str
-    machine: str | None
-
-
-def read_import_library(path: Path) -> ImportLibrary | None:
-    """The first DLL that the library names; None for anything that is not an import library."""
+    None for anything that is not an import library.
+    """
     content = read_bytes(path) or b""
     dll, machine = _DLL_NAME.search(content), _OBJECT.search(content)
     if not content.startswith(b"!<arch>\n") or dll is None:
         return None
-    return ImportLibrary(dll[1].decode("ascii"), _MACHINES[machine[1]] if machine else None)
+    return dll[1].decode("ascii"), _MACHINES[machine[1]] if machine else None
 
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,200})"', re.MULTILINE)
@@ -132,13 +127,13 @@ def find_python_dev(target: Interpreter, host: Host) -> PythonDev:
     libs = _unique(root / "libs" for root in roots) if host.windows and version else ()
     name = f"python{version.replace('.', '')}{threads}.lib"
     library = next((path for folder in libs if is_file(path := folder / name)), None)
-    imported = read_import_library(library) if library else None
+    dll, machine = (read_import_library(library) if library else None) or (None, None)
     used = {dev.headers, str(library.parent) if library else None}
     return replace(
         dev,
         import_library=as_text(library),
-        import_library_dll=imported.dll if imported else None,
-        import_library_machine=imported.machine if imported else None,
+        import_library_dll=dll,
+        import_library_machine=machine,
         passed_over=tuple(p for p in map(str, (*includes, *libs)) if p not in used),
     )
 
