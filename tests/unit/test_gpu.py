@@ -82,7 +82,7 @@ def test_nvml(drivers: Path) -> None:
     [
         ("hang", "no answer within 1 s"),
         ("9", "nvmlInit_v2: error 9"),
-        ("crash", "crashed: signal 6"),
+        ("crash", "crashed: signal 6 (Aborted)"),
     ],
 )
 def test_a_driver_in_trouble(drivers: Path, trouble: str, error: str) -> None:

@@ -103,7 +103,7 @@ def test_a_broken_site_module(venv: VirtualEnvironment, host: Host) -> None:
         (['echo "$@"'], "did not answer as a Python would"),
         (["echo oops >&2", "exit 1"], "(exit 1: oops)"),
         (["echo 'Unknown option: -I' >&2", "echo usage >&2", "exit 2"], "Unknown option: -I"),
-        (["kill -SEGV $$"], "(signal 11)"),
+        (["kill -SEGV $$"], "(signal 11 (Segmentation fault))"),
         (["head -c 3000000 /dev/zero"], "did not answer as a Python would"),
     ],
 )
@@ -177,7 +177,10 @@ def test_windows_wants_an_exe(tmp_path: Path) -> None:
         ("raise ImportError('DLL load failed')", "ImportError: DLL load failed"),
         ("raise SystemExit(3)", "exit 3"),
         ("import os; os._exit(5)", "exit 5"),
-        ("import os; os.kill(os.getpid(), 11)", "exit 11" if os.name == "nt" else "signal 11"),
+        (
+            "import os; os.kill(os.getpid(), 11)",
+            "exit 11" if os.name == "nt" else "signal 11 (Segmentation fault)",
+        ),
         ("import time; time.sleep(600)", "time limit"),
     ],
 )

@@ -179,18 +179,10 @@ def indented(code: str, space: str) -> str:
     return "".join(f"{space}{line}\n" if line else "\n" for line in lines)
 
 
-def replaced(text: str, old: str, new: str, times: int = 1) -> str:
-    """`old` replaced everywhere; raises NoEdit unless it occurs exactly `times` times."""
-    found = text.count(old)
-    if found != times:
-        unknown(f"{shown(old)} occurs {found} times, expected {times}")
-    return text.replace(old, new)
-
-
 def substituted(
     text: str, pattern: str, new: str | Callable[[re.Match[str]], str], times: int = 1
 ) -> str:
-    """As `replaced`, for a regular expression in multi-line mode."""
+    """A multi-line expression replaced; raises NoEdit unless it is found exactly `times` times."""
     result, found = re.subn(pattern, new, text, flags=re.MULTILINE)
     if found != times:
         unknown(f"/{pattern}/ is found {found} times, expected {times}")
@@ -202,8 +194,3 @@ def is_guarded(text: str, position: int) -> bool:
     before = text[:position]
     opened = len(re.findall(r"^#if", before, re.MULTILINE))
     return opened > len(re.findall(r"^#endif", before, re.MULTILINE))
-
-
-def shown(text: str) -> str:
-    first = text.strip("\n").split("\n")[0].strip()
-    return f"'{first}'"

@@ -54,8 +54,16 @@ class Completed:
         return self.code is None
 
     def ending(self) -> str:
-        """The ending in words: "exit 1", "0xC0000005 (access violation)", "time limit"."""
-        return "time limit" if self.code is None else describe_exit(self.code)
+        """In words: "exit 1", "0xC0000005 (access violation)", "signal 9 (Killed)"."""
+        if self.code is None:
+            return "time limit"
+        if -64 <= self.code < 0:
+            return f"signal {-self.code} ({signal.strsignal(-self.code) or 'unknown'})"
+        unsigned = self.code & 0xFFFFFFFF
+        if unsigned < 0x80000000:
+            return f"exit {self.code}"
+        name = _NTSTATUS.get(unsigned)
+        return f"0x{unsigned:08X} ({name})" if name else f"0x{unsigned:08X}"
 
 
 def run(
@@ -198,17 +206,6 @@ _NTSTATUS = {
     0xC06D007E: "a delay-loaded DLL was not found",
     0xC06D007F: "a delay-loaded DLL lacks a function",
 }
-
-
-def describe_exit(code: int) -> str:
-    """Say an exit code: "exit 1", "0xC0000005 (access violation)", "signal 9"."""
-    if -64 <= code < 0:
-        return f"signal {-code}"
-    unsigned = code & 0xFFFFFFFF
-    if unsigned >= 0x80000000:
-        name = _NTSTATUS.get(unsigned)
-        return f"0x{unsigned:08X} ({name})" if name else f"0x{unsigned:08X}"
-    return f"exit {code}"
 
 
 def parse_answer(out: bytes, cookie: str) -> dict[str, Any] | None:

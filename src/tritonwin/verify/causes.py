@@ -13,7 +13,7 @@ from tritonwin.problems import catalogue
 from tritonwin.problems.checks import CHECKS
 from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.explain import explain_lines
-from tritonwin.problems.records import CERTAINTIES, Problem
+from tritonwin.problems.records import CERTAINTIES
 from tritonwin.system.files import is_file
 from tritonwin.system.host import Host
 from tritonwin.verify.records import Rung
@@ -37,18 +37,13 @@ def name_problems(rung: Rung, output: str, facts: Facts) -> tuple[str, ...]:
         if p.severity != "info" and (facts.windows or p.id not in _OF_WINDOWS)
     ]
     sure = [p for p in said if p.certainty != "possible"]
-    found = sure or [*_found_by_doctor(rung, facts), *said]
+    found = sure
+    if not sure:
+        entries, errors = catalogue.load().entries, diagnose(facts, CHECKS).problems
+        found = [p for p in errors if p.severity == "error" and entries[p.id].layer in rung.layers]
+        found += said
     found.sort(key=lambda p: CERTAINTIES.index(p.certainty))
     return tuple(dict.fromkeys(p.id for p in found))[:_MOST_PROBLEMS]
-
-
-def _found_by_doctor(rung: Rung, facts: Facts) -> list[Problem]:
-    entries = catalogue.load().entries
-    return [
-        p
-        for p in diagnose(facts, CHECKS).problems
-        if p.severity == "error" and entries[p.id].layer in rung.layers
-    ]
 
 
 def dll_hints(rung: Rung, output: str, facts: Facts, host: Host | None = None) -> tuple[str, ...]:

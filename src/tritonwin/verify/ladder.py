@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import signal
 import time
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future
@@ -157,11 +156,8 @@ def _run(rung: Rung, setting: ProofSetting, cookie: str, folder: Path, limit: fl
 def _no_answer(done: Completed, limit: float) -> dict[str, Any]:
     if done.timed_out:
         return {"state": "timed-out", "detail": f"no end within {limit:g} s"}
-    ending, code = done.ending(), done.code
-    if code is not None and -64 <= code < 0:
-        ending += f" ({signal.strsignal(-code) or 'unknown'})"
     said = done.err.decode("utf-8", "replace").strip()[-_TAIL:]
-    return {"state": "crashed", "detail": f"the process ended with {ending}. {said}".strip()}
+    return {"state": "crashed", "detail": f"the process ended with {done.ending()}. {said}".strip()}
 
 
 def _said(done: Completed, answer: dict[str, Any]) -> str:

@@ -12,7 +12,6 @@ from tritonwin.patch.edits import (
     calls,
     fixed,
     is_guarded,
-    replaced,
     substituted,
     unknown,
     walk,
@@ -237,4 +236,4 @@ def _aligned(source: Source, marker: str) -> str:
     if not start:
         return unknown("posix_memalign is called in another place")
     text = head[:start] + _ALLOCATE.format(marker=marker) + head[start:]
-    return replaced(text + "posix_memalign(" + tail, _FREE, _FREE_BOTH)
+    return (text + "posix_memalign(" + tail).replace(_FREE, _FREE_BOTH)
