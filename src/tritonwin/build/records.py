@@ -296,18 +296,12 @@ class Progress:
     Attributes:
         done: finished compile and link steps, those of earlier runs included.
         total: of all; None until the builder has said it.
-        rate: steps a second in this run; None until one is done.
         remaining: seconds, by the rate so far; None until there is one.
-        memory: of the process tree now, in bytes.
-        heaviest: the process that holds most of it: "cicc".
     """
 
     done: int
     total: int | None
-    rate: float | None = None
     remaining: float | None = None
-    memory: int | None = None
-    heaviest: str = ""
 
 
 Event: TypeAlias = "str | Progress"  # a line at every stage, and the progress of the compilers

@@ -288,19 +288,14 @@ def _carry_out(
             while (code := tree.poll()) is None:
                 if time.monotonic() - sampled >= _SAMPLE:
                     sampled = time.monotonic()
-                    held = tree.held()
-                    memory = sum(size for _, size in held)
-                    heaviest, _ = max(held, key=lambda each: each[1], default=("", 0))
+                    memory = sum(size for _, size in tree.held())
                     follow(reader, peak_memory=max(run.peak_memory, memory))
                     note(run)
                     context.on_event(
                         Progress(
                             done=counter.done,
                             total=counter.total,
-                            rate=run.steps / run.seconds if run.steps and run.seconds else None,
                             remaining=remaining(counter, run.jobs, run.seconds),
-                            memory=memory,
-                            heaviest=heaviest,
                         )
                     )
                 time.sleep(_PAUSE)

@@ -34,6 +34,9 @@ def command(
     """
     from tritonwin.facts.redaction.redactor import Redactor
     from tritonwin.output import documents, proof
+    from tritonwin.output.blocks import pairs
+    from tritonwin.output.machine import described
+    from tritonwin.output.terminal import show
     from tritonwin.verify import ladder
     from tritonwin.verify.records import BROKEN, load
     from tritonwin.verify.setting import setting_for
@@ -48,6 +51,7 @@ def command(
         parts = list(results)
         documents.print_document(proof.bench_report(facts, parts, Redactor.this_machine()))
     else:
-        parts = proof.print_parts(facts, results, chosen)
+        show(pairs(described(facts)))
+        parts = proof.followed(results, chosen, each=True, everything=True)
     states = {part.state for part in parts}
     return Exit.DONE if "passed" in states and not states & BROKEN else Exit.PROBLEMS

@@ -37,13 +37,15 @@ def list_entries(*, target: TargetOptions, as_json: bool) -> int:
     stale    of no use to anybody, or in the way
     """
     from tritonwin.output import outcomes as shown
+    from tritonwin.output.documents import target_of
     from tritonwin.output.terminal import answer
     from tritonwin.remedies.caches import judged_entries
     from tritonwin.system.host import Host
 
     host = Host.this_machine(target.app)
     facts = target.collect(host=host, start=False)
-    report = shown.cache_report(facts, judged_entries(facts, host, facts.caches))
+    entries = judged_entries(facts, host, facts.caches)
+    report = shown.CacheReport(target=target_of(facts.target), caches=facts.caches, entries=entries)
     answer(report, shown.of_caches(report), as_json=as_json)
     return Exit.DONE
 
@@ -74,7 +76,7 @@ def clear(
     """
     from tritonwin.journal import Store
     from tritonwin.output import outcomes as shown
-    from tritonwin.output.documents import print_document
+    from tritonwin.output.documents import print_document, target_of
     from tritonwin.output.terminal import agreed, show
     from tritonwin.remedies import caches
     from tritonwin.remedies.apply import clear_caches
@@ -91,7 +93,15 @@ def clear(
         agree = (lambda _: True) if yes else agreed
         clearing = clear_caches(clearing, facts, Store.default(), agree)
     if as_json:
-        print_document(shown.cache_report(facts, entries, clearing))
+        report = shown.CacheReport(
+            target=target_of(facts.target),
+            caches=facts.caches,
+            entries=entries,
+            cleared=clearing.removes,
+            left=clearing.left,
+            journal=clearing.journal,
+        )
+        print_document(report)
     elif clearing.journal is not None:
         show(*shown.of_cleared(clearing.journal))
     return Exit.DONE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePath
 from typing import Literal
 
@@ -12,7 +13,7 @@ from tritonwin.output.blocks import Block, Fold, Prose, TextLine, line, pairs
 from tritonwin.output.documents import Document
 from tritonwin.output.proof import of_rung, state_line
 from tritonwin.output.terminal import Meter
-from tritonwin.output.view import found
+from tritonwin.output.view import found, suspects
 
 BuildStatus = Literal[
     "planned",
@@ -49,17 +50,9 @@ def follow(meter: Meter, event: Event) -> None:
 
 
 def progress(at: Progress) -> str:
-    """ "12/73 files, 2.1 a minute, 29 min left, 31.4 GiB, most of it cicc flash_bwd_....cu"."""
-    parts = [f"{at.done}/{at.total or '?'} files"]
-    if at.rate is not None:
-        parts.append(f"{at.rate * 60:.1f} a minute")
-    if at.remaining is not None:
-        parts.append(f"{duration(at.remaining)} left")
-    if at.memory is not None:
-        parts.append(f"{at.memory / GIB:.1f} GiB")
-    if at.heaviest:
-        parts.append(f"most of it {at.heaviest}")
-    return ", ".join(parts)
+    """ "12/73 files, 29 min left"."""
+    left = "" if at.remaining is None else f", {duration(at.remaining)} left"
+    return f"{at.done}/{at.total or '?'} files{left}"
 
 
 def duration(seconds: float) -> str:
@@ -78,8 +71,7 @@ def of_outcome(outcome: BuildOutcome) -> Iterator[Block]:
     if outcome.proof:
         for step in outcome.proof.steps:
             yield state_line(step.state, step.name, step.detail)
-        for result in outcome.proof.rungs:
-            yield from of_rung(result)
+        yield from chain.from_iterable(map(of_rung, outcome.proof.rungs))
     wheel, runs = PurePath(outcome.wheel), outcome.runs
     seconds = sum(run.seconds for run in runs)
     peak = max((run.peak_memory for run in runs), default=0)
@@ -102,8 +94,8 @@ def _failure(outcome: BuildOutcome) -> Iterator[Block]:
     yield line("The build failed.", "bad")
     yield from found(outcome.problems)
     if not outcome.problems:
-        yield line("Its log shows no problem that tritonwin knows. Look at these lines first:")
-        yield from (line(f"{item.where}: {item.text}", indent=4) for item in outcome.suspicious)
+        yield line("Its log shows no problem that tritonwin knows.")
+        yield from suspects(outcome.suspicious)
     yield TextLine()
     yield line(f"log: {outcome.log}")
     if done := sum(run.steps for run in outcome.runs):
@@ -135,12 +127,9 @@ def of_build_plan(plan: BuildPlan) -> Iterator[Block]:
     yield pairs(listed)
     yield from (Prose(text, label="warning: ", tone="warning", indent=0) for text in plan.warnings)
     more = line("The reason of each choice, and the option that decides otherwise: --all", "faint")
-    yield Fold("Reasons", tuple(_reasons(plan)), short=(more,))
-
-
-def _reasons(plan: BuildPlan) -> Iterator[Block]:
-    for decision in plan.decisions:
-        flag = f" ({decision.flag})" if decision.flag else ""
-        yield Prose(f"{decision.reason}{flag}", label=f"{decision.name}: ", tone="faint", indent=2)
-    for edit in plan.edits:
-        yield Prose(edit.reason, label=f"edit of {edit.file}: ", tone="faint", indent=2)
+    reasons = [
+        *((d.name, f"{d.reason} ({d.flag})" if d.flag else d.reason) for d in plan.decisions),
+        *((f"edit of {edit.file}", edit.reason) for edit in plan.edits),
+    ]
+    told = (Prose(text, label=f"{name}: ", tone="faint", indent=2) for name, text in reasons)
+    yield Fold("Reasons", tuple(told), short=(more,))

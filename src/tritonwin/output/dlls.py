@@ -40,7 +40,6 @@ _PLACES: Mapping[PlaceKind, str] = {
     "system32": "in System32",
     "path": "in {folder}, which is on PATH",
 }
-_SHOWN_FUNCTIONS = 3
 _STEP = 3  # characters from a module to those that it needs
 
 
@@ -73,23 +72,20 @@ def _below(module: Module, tree: DllTree, shown: set[str], depth: int) -> Iterat
 
 
 def _line(module: Module, *, delayed: bool = False, indent: int = 0) -> TextLine:
+    place = ""
+    if module.found_in and module.found_in != "named":
+        place = _PLACES[module.found_in].format(folder=PurePath(module.path or "").parent)
     facts = [
         module.version or "",
         f"{module.bits} bit" if module.bits else "",
         "" if module.state == "found" else module.state,
         "at the first call" if delayed else "",
-        _place(module),
+        place,
+        "python.exe has loaded it before" if place and module.preloaded else "",
     ]
     tone: Tone = "bad" if module.state in BAD else "plain"
     details = Span("  " + ", ".join(filter(None, facts)), "faint")
     return line(module.name, tone, details, indent=indent)
-
-
-def _place(module: Module) -> str:
-    if module.found_in is None or module.found_in == "named":
-        return ""
-    text = _PLACES[module.found_in].format(folder=PurePath(module.path or "").parent)
-    return f"{text}; python.exe has loaded it before" if module.preloaded else text
 
 
 def _faults(report: DllsReport) -> Iterator[Block]:
@@ -102,9 +98,7 @@ def _faults(report: DllsReport) -> Iterator[Block]:
         yield TextLine()
         yield line(f"error: {fault.text}", "bad")
         if fault.lacking:
-            more = len(fault.lacking) - _SHOWN_FUNCTIONS
-            names = ", ".join(fault.lacking[:_SHOWN_FUNCTIONS])
-            yield Prose(f"lacks {names}" + (f" and {more} more" if more > 0 else ""))
+            yield Prose(f"lacks {', '.join(fault.lacking)}", most=2)
         yield Prose(fault.help, label="help: ")
     if any(fault.path is None for fault in found):
         yield from map(Prose, _unseen(tree))

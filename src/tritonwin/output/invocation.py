@@ -34,12 +34,10 @@ def origin(direct_url: str | None) -> str | None:
     from urllib.request import url2pathname
 
     found = json.loads(direct_url or "{}")
-    url = found.get("url")
-    if not url:
-        return None
-    if "vcs_info" in found:
-        return f"{found['vcs_info']['vcs']}+{url}@{found['vcs_info']['commit_id']}"
-    return url2pathname(urlsplit(url).path) if url.startswith("file:") else url
+    url, vcs = found.get("url"), found.get("vcs_info")
+    if vcs:
+        return f"{vcs['vcs']}+{url}@{vcs['commit_id']}"
+    return url2pathname(urlsplit(url).path) if url and url.startswith("file:") else url
 
 
 def _origin() -> str | None:

@@ -24,7 +24,7 @@ from tritonwin.output.view import View
 
 _LONGEST_CELL = 300
 _LONGEST = 65_000  # characters; GitHub takes 65,536 for an issue
-_MOST_WITHOUT_LOGS = 25_000
+_LONGEST_REPORT = 25_000  # the rest is for the log
 _LONGEST_OUTPUT = 6_000  # of one program
 # Nothing in it means anything: no digit of a reference, no dot of an address.
 _PLAIN = re.compile(r"[A-Za-z]+(?: [A-Za-z]+)*")
@@ -38,30 +38,25 @@ def issue(view: View, log: str | None = None) -> str:
         log: the output of the program; folded, its end where it is too long for an issue.
     """
     first = (
-        "### Describe the bug",
-        "",
-        "<!-- What did you run, what did you expect, what happened? Put the command here. -->",
-        "",
+        "### Describe the bug\n\n"
+        "<!-- What did you run, what did you expect, what happened? Put the command here. -->\n"
     )
-    rest = report(view, _MOST_WITHOUT_LOGS)
-    room = _LONGEST - len("\n".join((*first, rest)))
-    folded = _folded("Full log", log, room) if log is not None else ()
-    return "\n".join((*first, *folded, rest))
+    rest = report(view)
+    if log is not None:
+        block = fenced(log, _LONGEST - len(first) - len(rest) - 100)
+        rest = f"<details><summary>Full log</summary>\n\n{block}\n\n</details>\n\n{rest}"
+    return f"{first}\n{rest}"
 
 
-def report(view: View, limit: int = _LONGEST) -> str:
-    """The machine, and what was found on it, in so many characters."""
-    return "\n".join(_within(_findings(view), limit)) + "\n"
-
-
-def _within(lines: Iterable[str], limit: int) -> Iterator[str]:
-    """The lines up to a number of characters; each stands for itself."""
-    for line in lines:
-        limit -= len(line) + 1
-        if limit < 0:
-            yield "- [...]"
-            return
-        yield line
+def report(view: View) -> str:
+    """The machine, and what was found on it; each line stands for itself, so the end may go."""
+    said, room = "", _LONGEST_REPORT
+    for each in _findings(view):
+        room -= len(each) + 1
+        if room < 0:
+            return f"{said}- [...]\n"
+        said += f"{each}\n"
+    return said
 
 
 def _findings(view: View) -> Iterator[str]:
@@ -97,15 +92,6 @@ def _told(blocks: Iterable[Block], indent: str = "") -> Iterator[str]:
                 yield from _told(block.blocks, indent)
 
 
-def _folded(title: str, text: str, room: int) -> Iterator[str]:
-    yield f"<details><summary>{title}</summary>"
-    yield ""
-    yield fenced(text, room - 100)
-    yield ""
-    yield "</details>"
-    yield ""
-
-
 def inline(text: str) -> str:
     """Text that a line shows as it is, as code where it could mean anything; cut if too long."""
     shown = printable(" ".join(text.split()))
@@ -129,8 +115,4 @@ def fenced(text: str, limit: int = _LONGEST) -> str:
 
 
 def _longest_run(text: str) -> int:
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == "`" else 0
-        longest = max(longest, run)
-    return longest
+    return max(map(len, re.findall("`+", text)), default=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -19,11 +19,11 @@ from tritonwin.output.blocks import (
     Prose,
     Section,
     Span,
-    Table,
     TextLine,
     Tone,
     line,
     named,
+    pairs,
 )
 from tritonwin.output.documents import Document, VerifyReport, target_of
 from tritonwin.output.machine import described
@@ -82,12 +82,7 @@ def print_climb(
     each = everything or not console().is_terminal
     if facts.target:
         show(line(f"Python {facts.target.version}  {facts.target.executable}"))
-    seen = _followed(
-        results,
-        rungs,
-        lambda result: of_rung(result) if each or result.state in BROKEN else (),
-        everything=everything,
-    )
+    seen = followed(results, rungs, each=each, everything=everything)
     proof = Proof(results=tuple(seen))
     show(*(() if each else _summed_up(seen)))
     show(Prose(proof_verdict(proof, rungs=ladder), tone="strong", indent=0))
@@ -96,32 +91,51 @@ def print_climb(
     return proof
 
 
-def _followed(
-    results: Iterator[RungResult],
-    rungs: Sequence[Rung],
-    shown: Callable[[RungResult], Iterable[Block]],
-    *,
-    everything: bool = False,
+def followed(
+    results: Iterator[RungResult], rungs: Sequence[Rung], *, each: bool, everything: bool
 ) -> list[RungResult]:
-    """Show the results as they come, and meanwhile the rung that the next one is of."""
+    """Show the results as they come, and meanwhile the rung that the next one is of.
+
+    Args:
+        each: also those that passed or were not tried.
+        everything: with their figures and their whole output.
+    """
     seen: list[RungResult] = []
     with Meter(everything=everything) as meter:
         for rung in rungs:
             meter.update(f"{len(seen)} of {len(rungs)}, now: {rung.title}")
             seen.append(next(results))
-            meter.show(*shown(seen[-1]))
+            if each or seen[-1].state in BROKEN:
+                meter.show(*of_rung(seen[-1]))
     return seen
 
 
 def of_rung(result: RungResult) -> Iterator[Block]:
-    """ "ok       a kernel with masks adds two vectors  (65536 numbers)".
+    """ "ok       a kernel with masks adds two vectors  (65536 numbers)", and folded its figures.
 
-    Below a broken rung its output, and the problems that it looks like.
+    Of a broken rung its output, and the problems that it looks like.
     """
-    yield _line(result)
-    if result.traceback:
-        yield CodeBlock(result.traceback.rstrip("\n"), command=False)
-    yield from _problems(result)
+    yield (
+        _broken(result)
+        if result.state in BROKEN
+        else state_line(result.state, result.title, result.detail)
+    )
+    if result.figures:
+        figures = ((name, str(value)) for name, value in result.figures.items())
+        yield Fold("Figures", (pairs(figures, indent=6),))
+
+
+def _broken(result: RungResult) -> Section:
+    short, tone = _STATES[result.state]
+    output = (CodeBlock(result.traceback, command=False),) if result.traceback else ()
+    causes: list[Block] = []
+    for name in result.problems:
+        title, where = Span(title_of(name), "strong"), Span(f"  [{name}]", "faint")
+        causes.append(line("this looks like: ", "plain", title, where, indent=4))
+    if result.problems:
+        causes.append(line(f"help: tritonwin doctor --only {result.problems[0]}", indent=4))
+    detail = line(result.detail, indent=4)
+    return Section(result.id, short, result.title, tone, (detail, *output), tuple(causes))
 
 
 def state_line(state: RungState, title: str, detail: str) -> TextLine:
@@ -130,24 +144,9 @@ def state_line(state: RungState, title: str, detail: str) -> TextLine:
     return line(f"{short.ljust(_WIDTH)}  ", tone, Span(title), told, indent=2)
 
 
-def _line(result: RungResult) -> TextLine:
-    return state_line(result.state, result.title, result.detail)
-
-
-def _problems(result: RungResult) -> Iterator[TextLine]:
-    """The problems that a broken rung looks like, and the command that looks for the first."""
-    for name in result.problems:
-        title, where = Span(title_of(name), "strong"), Span(f"  [{name}]", "faint")
-        yield line("this looks like: ", "plain", title, where, indent=6)
-    if result.state in BROKEN and result.problems:
-        yield line(f"help: tritonwin doctor --only {result.problems[0]}", indent=6)
-
-
 def of_proof(results: Sequence[RungResult]) -> Iterator[Block]:
     """The broken rungs with the end of their output; the others in a line a state."""
-    for result in results:
-        if result.state in BROKEN:
-            yield from of_rung(result)
+    yield from (_broken(result) for result in results if result.state in BROKEN)
     yield from _summed_up(results)
 
 
@@ -201,30 +200,18 @@ def verify_report(
 
 def of_report(report: VerifyReport) -> View:
     """The view of a proof: broken rungs, those that passed, and folded what was not tried."""
-    broken = [r for r in report.rungs if r.state in BROKEN]
-    passed = [_line(r) for r in report.rungs if r.state == "passed"]
-    left = tuple(_line(r) for r in report.rungs if r.state not in {"passed", *BROKEN})
+    broken = [_broken(r) for r in report.rungs if r.state in BROKEN]
+    passed = [block for r in report.rungs if r.state == "passed" for block in of_rung(r)]
+    other = [r for r in report.rungs if r.state not in {"passed", *BROKEN}]
+    left = tuple(state_line(r.state, r.title, r.detail) for r in other)
     return View(
         schema=report.schema,
         headline=proof_verdict(Proof(results=report.rungs), rungs=report.ladder),
         healthy=report.proven,
         tone=_VERDICTS[report.verdict][1],
         machine=(*report.machine.items(), ("kernels for", report.built_for)),
-        body=(*map(_section, broken), *passed, Fold(f"{len(left)} that were not tried", left)),
+        body=(*broken, *passed, Fold(f"{len(left)} that were not tried", left)),
         when=report.when,
-    )
-
-
-def _section(result: RungResult) -> Section:
-    short, tone = _STATES[result.state]
-    output = (CodeBlock(result.traceback, command=False),) if result.traceback else ()
-    return Section(
-        name=result.id,
-        label=short,
-        title=result.title,
-        tone=tone,
-        body=(line(result.detail), *output, line(f"Proves: {result.proves}.", "faint")),
-        remedy=tuple(_problems(result)),
     )
 
 
@@ -276,17 +263,3 @@ def bench_report(facts: Facts, parts: Sequence[RungResult], redactor: Redactor) 
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     made = BenchReport(machine=dict(described(facts)), when=now, parts=tuple(parts))
     return redactor.record(made)
-
-
-def print_parts(
-    facts: Facts, results: Iterator[RungResult], parts: Sequence[Rung]
-) -> list[RungResult]:
-    """Print each part as it comes, with its figures; return them all."""
-    show(*(line(f"{name:<10}{value}") for name, value in described(facts)))
-    return _followed(results, parts, lambda result: (*of_rung(result), *_figures(result)))
-
-
-def _figures(result: RungResult) -> Iterator[Block]:
-    if result.figures:
-        rows = ((Span(name), Span(str(value))) for name, value in result.figures.items())
-        yield Table(tuple(rows), indent=6)

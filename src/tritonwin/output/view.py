@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tritonwin import __version__
 from tritonwin.facts.records import ChosenBy, Facts
 from tritonwin.output import invocation, machine
 from tritonwin.output.blocks import (
@@ -31,17 +30,12 @@ from tritonwin.problems.records import (
     CheckResult,
     CheckState,
     Diagnosis,
+    Evidence,
     Explanation,
     Problem,
-    Severity,
 )
 from tritonwin.system.shells import word
 
-_SEVERITIES: Mapping[Severity, tuple[str, Tone]] = {
-    "error": ("problem", "bad"),
-    "warning": ("warning", "warning"),
-    "info": ("note", "notice"),
-}
 _CHECKS: Mapping[CheckState, tuple[str, Tone]] = {
     "ok": ("ok", "good"),
     "info": ("note", "notice"),
@@ -64,12 +58,12 @@ _ROWS: Mapping[Row, tuple[Layer, ...]] = {
     "caches": ("cache",),
     "builds": ("build",),
 }
-# rows that say what is there, by its name in the description of the machine
+# rows that say what is there, by its name in the description of the machine; others stand only
+# where something is wrong
 _DESCRIBED: Mapping[Row, str] = {
     "driver": "GPU", "Python": "Python", "torch": "PyTorch", "Triton": "Triton",
     "compiler": "Compiler",
 }  # fmt: skip
-_ONLY_IF_WRONG: frozenset[Row] = frozenset({"Windows", "packages", "builds"})
 # What a problem keeps from working, by the row that it is in.
 _SUBJECTS: Mapping[Row, str] = {"packages": "A package", "builds": "A build from source"}
 _SURE: Mapping[Certainty, str] = {
@@ -77,8 +71,6 @@ _SURE: Mapping[Certainty, str] = {
 }  # fmt: skip
 # The user named the Python, so that commands name it again.
 _NAMED: frozenset[ChosenBy | None] = frozenset({"python", "python-folder", "python-on-path", "app"})
-_REPAIRED = "Repair it, which shows a plan first and asks:"
-_MORE = "What is wrong, and what helps"
 _ASK = "To have the machine itself examined, run there: tritonwin doctor"
 _SEND = "Or send its facts along with the log: tritonwin snapshot"
 _MOST_EVIDENCE = 20  # of a problem; a hostile snapshot may bring a hundred thousand
@@ -112,8 +104,6 @@ class View:
 
     def screen(self, *, everything: bool) -> Iterator[Block]:
         """The answer, and what it rests on; a title that the answer holds is not said again."""
-        if everything:
-            yield line(f"tritonwin {__version__}")
         yield Prose(self.headline, tone=self.tone, indent=0)
         for each in self.body:
             if isinstance(each, Section) and each.title in self.headline:
@@ -125,7 +115,7 @@ class View:
 
     def status(self) -> Iterator[Block]:
         """The answer and the next step, for somebody who typed the name alone."""
-        does, step = ("To prove it", "verify") if self.healthy else (_MORE, "doctor")
+        does, step = ("To prove it", "verify") if self.healthy else ("What helps", "doctor")
         yield Prose(self.headline, tone=self.tone, indent=0)
         yield line(f"Python {dict(self.machine)['Python']}", "faint")
         yield line(f"{does}: tritonwin {step}")
@@ -158,7 +148,7 @@ def of_diagnosis(
         schema="tritonwin.doctor/1",
         headline=_headline(grave, crashed=bool(crashed), whole=whole),
         healthy=diagnosis.healthy,
-        tone=_tone(grave[0]) if grave else "crashed" if crashed else "good",
+        tone=_state(grave[0])[1] if grave else "crashed" if crashed else "good",
         body=(
             Table(tuple(_layers(facts, diagnosis))),
             *found(diagnosis.problems, fix),
@@ -187,12 +177,11 @@ def of_explanation(explanation: Explanation, name: str, *, here: bool = True) ->
     commands = any(p.remedy.commands or p.question for p in problems)
     where = ["Commands: on the machine that the log is of."] * commands
     if not grave and explanation.suspicious:
-        lines = (line(f"{item.where}: {item.text}", indent=4) for item in explanation.suspicious)
-        body += [line("The lines to look at first:"), *lines, line(_ASK), line(_SEND)]
+        body += [*suspects(explanation.suspicious), line(_ASK), line(_SEND)]
     return View(
         headline=_cause(grave),
         healthy=explanation.healthy,
-        tone=_tone(grave[0]) if grave else "good",
+        tone=_state(grave[0])[1] if grave else "good",
         body=tuple(body),
         count=" ".join((*counted(problems, here=here), *where)),
         here=here,
@@ -203,8 +192,8 @@ def _grave(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(p for p in problems if p.severity != "info")
 
 
-def _tone(problem: Problem) -> Tone:
-    return _SEVERITIES[problem.severity][1]
+def _state(problem: Problem) -> tuple[str, Tone]:
+    return _CHECKS["problem" if problem.severity == "error" else problem.severity]
 
 
 def _headline(grave: Sequence[Problem], *, crashed: bool, whole: bool) -> str:
@@ -242,12 +231,17 @@ def found(problems: Sequence[Problem], fix: str | None = None) -> Iterator[Block
         yield Fold(title, tuple(map(section, notes)), short=(TextLine(), *short))
 
 
+def suspects(lines: Sequence[Evidence]) -> Iterator[TextLine]:
+    yield line("The lines to look at first:")
+    yield from (line(f"{item.where}: {item.text}", indent=4) for item in lines)
+
+
 def counted(problems: Sequence[Problem], *, here: bool = True) -> Iterator[str]:
     """ "1 problem, 2 notes.", and a hint for commands of Windows in PowerShell."""
-    counts = Counter(_SEVERITIES[p.severity][0] for p in problems)
-    words = (name for name, _ in _SEVERITIES.values())
+    counts = Counter(_state(p)[0] for p in problems)
+    words = (number(counts[name], name) for name in ("problem", "warning", "note") if counts[name])
     if problems:
-        yield ", ".join(number(counts[name], name) for name in words if counts[name]) + "."
+        yield f"{', '.join(words)}."
     commands = [command for p in _grave(problems) for command in p.remedy.commands]
     starts = (invocation.typed(text)[:2] if here else text[:2] for text in commands)
     if any(start[0] == '"' and start != '"/' for start in starts):
@@ -271,7 +265,7 @@ def section(problem: Problem, fix: str | None = None) -> Section:
     Args:
         fix: the command that repairs what can be repaired so; what to do by hand is then folded.
     """
-    sure = problem.certainty
+    state, tone = _state(problem)
     evidence: list[Block] = [
         Prose(f"{item.text} (in {item.where})", label=EVIDENCE, most=_LINES)
         for item in problem.evidence[:_MOST_EVIDENCE]
@@ -287,9 +281,12 @@ def section(problem: Problem, fix: str | None = None) -> Section:
     if problem.question:
         by_hand.append(Prose(problem.question.text, label="to be sure: "))
         by_hand.append(CodeBlock(problem.question.command))
-    links = list(map(Link, problem.references))
+    links = [*map(Link, problem.references)]
     if fix and problem.remedy.automatic:
-        shown: list[Block] = [Prose(_REPAIRED, label="help: "), CodeBlock(fix)]
+        shown: list[Block] = [
+            Prose("Repair it, which shows a plan first and asks:", label="help: "),
+            CodeBlock(fix),
+        ]
         folded: list[Block] = [*by_hand, *links]
     else:
         shown, folded = [*by_hand, *links[:1]], [*links[1:]]
@@ -299,9 +296,9 @@ def section(problem: Problem, fix: str | None = None) -> Section:
     shown.append(line(f"more: tritonwin explain --about {problem.id}", "faint", indent=4))
     return Section(
         name=problem.id,
-        label=_SEVERITIES[problem.severity][0] + (f", {sure}" if sure != "certain" else ""),
+        label=state if problem.certainty == "certain" else f"{state}, {problem.certainty}",
         title=problem.title,
-        tone=_tone(problem),
+        tone=tone,
         body=tuple(body),
         remedy=(*shown, *((Fold("By hand, and more", tuple(folded)),) if folded else ())),
     )
@@ -344,7 +341,7 @@ def _layers(facts: Facts, diagnosis: Diagnosis) -> Iterator[tuple[Span, ...]]:
         found = checks.get(name, [])
         worst = next((s for s in _WORST if any(c.state == s for c in found)), None)
         worst = "ok" if worst == "info" else worst
-        if not found or (name in _ONLY_IF_WRONG and worst in {None, "ok"}):
+        if not found or (name not in texts and worst in {None, "ok"}):
             continue
         if worst == "ok" and texts.get(name) == machine.ABSENT:
             worst = None  # "ok" would say that it need not be there
