@@ -279,7 +279,7 @@ def undone(scene: Scene, client: PageClient) -> None:
     """Undo by the page whatever the journal says was changed."""
     for header in Store.default().journals():
         if header.state != "undone":
-            task = client.act("undo", journal=header.id)
+            task = client.act("undo", given=header.id)
             client.agree(task, "Everything is as it was before.")
 
 
@@ -307,7 +307,7 @@ def test_the_network_goes_in_the_middle(scene: Scene, cuts: Sequence[float]) -> 
         for cut in cuts:
             scene.server.asked.clear()
             scene.server.lasts = cut
-            page = answered(client, client.act("install", packages="sageattention"))
+            page = answered(client, client.act("install", given="sageattention"))
             assert ("Traceback" in page, process.poll()) == (False, None), page
             assert Store.default().unfinished() == ()
             failed += ">Failed<" in page or not scene.installed()
@@ -317,7 +317,7 @@ def test_the_network_goes_in_the_middle(scene: Scene, cuts: Sequence[float]) -> 
             assert scene.target.files() == before, cut
         assert failed
         scene.server.lasts = math.inf
-        answered(client, client.act("install", packages="sageattention"))
+        answered(client, client.act("install", given="sageattention"))
         assert scene.installed()
         undone(scene, client)
         assert scene.target.files() == before
@@ -334,7 +334,7 @@ def test_the_power_goes_in_the_middle(scene: Scene, stride: int) -> None:
     ended = False
     while not ended:
         with scene.page(point) as (client, process), suppress(OSError, HTTPException):
-            answered(client, client.act("install", packages="sageattention"))
+            answered(client, client.act("install", given="sageattention"))
             undone(scene, client)
             ended = True
         assert ended or process.returncode == -signal.SIGKILL

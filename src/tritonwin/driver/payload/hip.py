@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 _DEVICE_POINTER = 3  # of hipPointerGetAttribute
 # of hipFuncGetAttribute
 _MAX_THREADS, _LOCAL, _REGISTERS = 0, 3, 4
-# hipJitOption: sizes and places of what the loader writes, and whether it writes much
-_LOAD_OPTIONS = (6, 5, 4, 3, 12)
-_LOG_SIZE = 8192
 # hipDeviceProp_tR0600: offset and form of what Triton asks for
 _PROPERTIES_SIZE = 1472
 _FIELDS = {
@@ -112,12 +109,8 @@ class HipUtils(Packed):
     def load_binary(self, name: bytes, data: Any, *_: int) -> tuple[int, ...]:
         if not isinstance(data, (bytes, bytearray)):
             raise TypeError(f"a bytes-like object is required, not '{type(data).__name__}'")
-        logs = [ctypes.create_string_buffer(_LOG_SIZE) for _ in range(2)]
-        options = (c_int * 5)(*_LOAD_OPTIONS)
-        places = [ctypes.addressof(log) for log in logs]
-        values = (c_void_p * 5)(_LOG_SIZE, places[0], _LOG_SIZE, places[1], 1)
         load = self._driver.integer
-        module = load("hipModuleLoadDataEx", bytes(data), 5, options, values, cell=c_void_p)
+        module = load("hipModuleLoadDataEx", bytes(data), 0, None, None, cell=c_void_p)
         function = load("hipModuleGetFunction", module, name, cell=c_void_p)
         numbers = [self._of(function, which) for which in (_REGISTERS, _LOCAL, _MAX_THREADS)]
         numbers[1] //= 4
