@@ -112,7 +112,7 @@ def test_what_follows_on_a_line_is_not_lost(after: str) -> None:
 
 
 def test_the_shim_in_an_f_string_is_the_shim() -> None:
-    inside = by_structure.shim_in_f_string("tritonwin:x")
+    inside = by_structure.shim("tritonwin:x", in_f_string=True)
     assert "\\" not in inside
     quoted = f'f"""{inside}"""'
     assert eval(quoted) == by_structure.shim("tritonwin:x")

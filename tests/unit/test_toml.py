@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tritonwin.facts.packages import Knowledge
 from tritonwin.facts.redaction.rules import RedactionTable
 from tritonwin.facts.system import VariableTable
 from tritonwin.facts.toolchain.parts import PartTable
-from tritonwin.patch.engine import RuleTable
+from tritonwin.patch.engine import Rule
 from tritonwin.problems.catalogue import CatalogueFile
 from tritonwin.problems.explain.lines import ReadingTable
 from tritonwin.problems.explain.log_facts import FactTable
@@ -34,6 +35,12 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class RuleTable:
+    rule: tuple[Rule, ...]
+
 
 PACKAGE = Path(tritonwin.__file__).parent
 # a file of the package, or a folder whose files are alike -> the record of its content

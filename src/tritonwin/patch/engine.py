@@ -104,13 +104,6 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class RuleTable:
-    """All rows, in the order in which they are applied. None of them needs another."""
-
-    rule: tuple[Rule, ...]
-
-
-@dataclass(frozen=True)
 class RuleChoice:
     """Rules by their ids (none: all), and whether files of no known release are edited."""
 

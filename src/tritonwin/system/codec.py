@@ -42,7 +42,6 @@ class DecodeError(ValueError):
     def __init__(self, where: str, reason: str) -> None:
         super().__init__(f"{where}: {reason}")
         self.where = where
-        self.reason = reason
 
 
 def parse(text: str) -> Json:

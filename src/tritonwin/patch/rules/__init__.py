@@ -23,6 +23,7 @@ def _rule(row: dict[str, Any]) -> Rule:
     return Rule(**{**row, "covers": tuple(row.get("covers", ())), "steps": steps})
 
 
+# in the order in which they are applied; none of them needs another
 RULES: tuple[Rule, ...] = tuple(map(_rule, _rows()))
 BY_ID = {rule.id: rule for rule in RULES}
 FILES: tuple[str, ...] = tuple(dict.fromkeys(rule.file for rule in RULES))

@@ -175,14 +175,10 @@ def _build(source: Source, marker: str) -> str:
 # may hold an old error, and triton-windows 3.4 to 3.6 crash for having asked it.
 
 
-def shim(marker: str) -> str:
-    """For a C file."""
-    return payload.text("dlfcn.h").replace("{marker}", marker)
-
-
-def shim_in_f_string(marker: str) -> str:
-    """For C in a Python f-string: braces doubled; there is no backslash in it."""
-    return shim(marker).replace("{", "{{").replace("}", "}}")
+def shim(marker: str, *, in_f_string: bool = False) -> str:
+    """For C; in a Python f-string its braces are doubled: there is no backslash in it."""
+    text = payload.text("dlfcn.h").replace("{marker}", marker)
+    return text.replace("{", "{{").replace("}", "}}") if in_f_string else text
 
 
 _INCLUDE = r"^#include <dlfcn\.h>\n"
@@ -199,7 +195,7 @@ def _dlfcn(source: Source, marker: str) -> str:
         return fixed("dlfcn.h is not included on Windows")
     if "dladdr" in text or "dlvsym" in text:
         return unknown("it uses functions of dlfcn.h that Windows does not have")
-    shims = iter([shim_in_f_string(marker) if launcher else shim(marker)])
+    shims = iter([shim(marker, in_f_string=launcher)])
     return substituted(text, _INCLUDE, lambda _: next(shims, ""), 2 if launcher and amd else 1)
 
 
