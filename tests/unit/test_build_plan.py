@@ -384,6 +384,21 @@ def test_a_wheel_that_exists_is_found_first(tmp_path: Path, file: str, fits: boo
     assert anyway.wheel is None
 
 
+@pytest.mark.parametrize("address", cases("source_addresses.toml", "with_secrets"))
+def test_an_address_with_a_secret_is_refused(tmp_path: Path, address: str) -> None:
+    with pytest.raises(UserError, match="without a login or token") as refused:
+        plan(Order(recipe="cuda-extension", source=address), linux(tmp_path))
+    assert "opaque" not in str(refused.value)
+    assert "credential helper" in refused.value.help
+
+
+@pytest.mark.parametrize("address", cases("source_addresses.toml", "plain"))
+def test_an_address_without_one_is_taken_as_it_is(tmp_path: Path, address: str) -> None:
+    machine = linux(tmp_path)
+    made = plan(Order(recipe="cuda-extension", source=address), machine)
+    assert (made.source.kind, made.source.location) == ("git", address)
+
+
 def test_a_folder_is_examined(tmp_path: Path) -> None:
     machine = machines.linux(tmp_path)
     order = Order(recipe="flash-attn", source=str(tmp_path / "p"))

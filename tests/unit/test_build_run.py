@@ -18,6 +18,9 @@ from tritonwin.build import runner, venv
 from tritonwin.build.records import BuildRun, Ending
 from tritonwin.build.runner import Counter, next_jobs, read_plan, read_runs, remaining, store
 from tritonwin.errors import UserError
+from tritonwin.problems.explain import explain_stream
+from tritonwin.support import pip
+from tritonwin.system.process import Completed
 
 
 def test_plan_and_state_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -202,3 +205,18 @@ def test_finished_is_what_is_noted_and_there(tmp_path: Path) -> None:
 def test_remaining_time(row: dict[str, Any]) -> None:
     left = remaining(fed(*said_in(row)), row["jobs"], row["seconds"])
     assert left == (pytest.approx(row["left"]) if "left" in row else None)
+
+
+def test_what_pip_and_a_build_say_is_told_without_secrets(tmp_path: Path) -> None:
+    said = b"ERROR: HTTP 403 for https://me:opaque@h.org/x.whl?sig=opaque"
+    assert "opaque" not in pip.last_words(Completed(1, b"", said))
+    log = tmp_path / "build.log"
+    log.write_bytes(
+        b"[1/2] a\nFAILED: [code=2] x.o\ncc x\ngit clone https://me:opaque@h.org/x\n"
+        b"ImportError: DLL load failed: API_TOKEN=opaque https://me:opaque@h.org/y\n"
+    )
+    with log.open("rb") as stream:
+        found = explain_stream(stream, None)
+    evidence = [e for p in found.problems for e in p.evidence]
+    shown = [*evidence, *found.known, *found.suspicious]
+    assert not any("opaque" in line.text for line in shown)

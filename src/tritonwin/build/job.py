@@ -111,26 +111,21 @@ class JobTree:
 
     def held(self) -> list[tuple[str, int]]:
         ids, found = _ProcessIds(), []
-        for pid in ids.ids[: ids.listed] if self._ask(_PROCESS_IDS, ids) else ():
+        ask, size = _kernel32.QueryInformationJobObject, ctypes.sizeof(ids)
+        told = self._job and ask(self._job, _PROCESS_IDS, ctypes.byref(ids), size, None)
+        for pid in ids.ids[: ids.listed] if told else ():
             handle = _kernel32.OpenProcess(_QUERY_AND_READ, False, pid)
             if not handle:  # it has ended
                 continue
             counters = _Counters(size=ctypes.sizeof(_Counters))
             _kernel32.K32GetProcessMemoryInfo(handle, ctypes.byref(counters), counters.size)
             name = ctypes.create_unicode_buffer(1024)
-            size = wintypes.DWORD(len(name))
-            _kernel32.QueryFullProcessImageNameW(handle, 0, name, ctypes.byref(size))
+            length = wintypes.DWORD(len(name))
+            _kernel32.QueryFullProcessImageNameW(handle, 0, name, ctypes.byref(length))
             _kernel32.CloseHandle(handle)
             # one of the two is zero: the first in Wine, the second in Windows 7
             found.append((Path(name.value).stem.lower(), counters.private or counters.page_file))
         return found
-
-    def _ask(self, kind: int, into: ctypes.Structure) -> bool:
-        if self._job is None:
-            return False
-        size = ctypes.sizeof(into)
-        asked = _kernel32.QueryInformationJobObject(self._job, kind, ctypes.byref(into), size, None)
-        return bool(asked)
 
 
 def _checked(answer: int | None) -> int:

@@ -181,19 +181,23 @@ def survey(
     Raises:
         UserError: no such recipe, source or folder.
     """
-    host = context.host
+    host, free = context.host, None
     if elsewhere:
         windows = facts.system.os == "windows"
         host = replace(host, env=Environment({}, windows=windows), windows=windows)
-        free, cores = facts.system.memory_bytes, facts.system.cpu_count or 1
-        resources = Resources(allocatable=free, physical=free, cores=cores)
+        memory, cores = facts.system.memory_bytes, facts.system.cpu_count or 1
+        resources = Resources(allocatable=memory, physical=memory, cores=cores)
+    else:
+        resources, root = jobs.resources(), Path(parent_folder(order.root, host))
+        with suppress(OSError):
+            free = shutil.disk_usage(nearest_existing(root) or root).free
     folder = Path(order.source) if order.source else None
     venv, runtime = _environment(facts.target, windows=host.windows, elsewhere=elsewhere)
     return BuildMachine(
         facts=facts,
         host=host,
-        resources=resources if elsewhere else jobs.resources(),
-        disk_free=None if elsewhere else _free(Path(parent_folder(order.root, host))),
+        resources=resources,
+        disk_free=free,
         checkout=read_checkout(folder, load(order.recipe), windows=host.windows)
         if folder and is_folder(folder)
         else None,
@@ -277,11 +281,3 @@ def _wheel(
     except UserError:
         return None
     return next((c for c in choices if c.package == distribution), None)
-
-
-def _free(folder: Path) -> int | None:
-    """Bytes on the disk of a folder that may not exist yet."""
-    try:
-        return shutil.disk_usage(nearest_existing(folder) or folder).free
-    except OSError:
-        return None
