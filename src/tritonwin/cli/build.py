@@ -18,13 +18,13 @@ from tritonwin.cli.options import (
     json_option,
     matching,
     need_no_question,
+    path_option,
     refuse_together,
     target_options,
 )
 from tritonwin.errors import Exit
 from tritonwin.support.versions import parse
 
-_PATH = click.Path(path_type=Path)
 _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 _VERSION = matching(parse, "a version such as 2.8.3; a tag, branch or commit: --ref")
 # see git check-ref-format
@@ -37,9 +37,7 @@ _REF = matching(
 @click.argument("recipe")
 @target_options
 @click.option("--plan", "only_plan", is_flag=True, help="Show the plan; build nothing.")
-@click.option(
-    "--snapshot", type=_PATH, metavar="FILE", help="Plan alone, for the machine of this file."
-)
+@path_option("--snapshot", "FILE", "Plan alone, for the machine of this file.")
 @click.option("--script", "as_script", is_flag=True, help="Print the build's command as a batch.")
 @click.option("--find-links", multiple=True, type=_FOLDER, metavar="DIR", help="Files lie here.")
 @click.option("--resume", is_flag=True, help="Go on with the build that was interrupted.")
@@ -61,7 +59,7 @@ _REF = matching(
 @click.option("--msvc", metavar="V", help="This MSVC toolset: 14.44.")
 @click.option("--jobs", type=Whole(1, 1024), metavar="N", help="Compilers at once.")
 @click.option("--nvcc-flag", "nvcc_flags", multiple=True, help="Pass this on to nvcc.")
-@click.option("--root", type=_PATH, metavar="DIR", help="Where build folders are made.")
+@path_option("--root", "DIR", "Where build folders are made.")
 @click.option("--anyway", is_flag=True, help="Build although a wheel exists.")
 @click.option("--offline", is_flag=True, help="Fetch nothing.")
 @json_option
