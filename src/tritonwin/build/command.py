@@ -64,7 +64,6 @@ def _variables(plan: BuildPlan, host: Host) -> dict[str, str]:
         **checked(plan.environment),
         **dict.fromkeys(("TEMP", "TMP", "TMPDIR"), str(plan.layout.temp)),
         "NINJA_STATUS": "[%f/%t] ",
-        "PYTHONUNBUFFERED": "1",
     }
 
 

@@ -8,12 +8,20 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import Path
+from typing import Any
 
 from tritonwin.build import command, jobs, tools, triton
 from tritonwin.build.order import BuildMachine, Order, Request
 from tritonwin.build.recipe import Circumstances, Recipe, SourceRelease, load, toolchain
-from tritonwin.build.records import GIB, BuildPlan, BuildSource, Layout, SourceEdit
+from tritonwin.build.records import (
+    GIB,
+    BuildPlan,
+    BuildSource,
+    Layout,
+    SourceEdit,
+    SourceKind,
+)
 from tritonwin.build.source import ADDRESS, NO_GIT, NOT_COPIED
 from tritonwin.build.tools import Tools
 from tritonwin.errors import UserError
@@ -206,7 +214,7 @@ def choose_source(request: Request) -> SourceOrigin:
             f"Name it: tritonwin build {recipe.name} --source DIR",
         )
     elif order.ref is not None:
-        source = _from_git(recipe, recipe.repository, order.ref)
+        source = _source(recipe, "git", recipe.repository, ref=order.ref)
         version = order.version or recipe.releases[0].version
         origin = SourceOrigin(version=version, source=source, why=f"the ref {order.ref}, asked for")
     else:
@@ -232,15 +240,10 @@ def choose_source(request: Request) -> SourceOrigin:
     return origin
 
 
-def _from_git(recipe: Recipe, address: str, ref: str | None, subfolder: str = "") -> BuildSource:
-    return BuildSource(
-        kind="git",
-        location=address,
-        ref=ref,
-        submodules=recipe.submodules,
-        skip=recipe.skip,
-        subfolder=subfolder,
-    )
+def _source(recipe: Recipe, kind: SourceKind, location: str, **more: Any) -> BuildSource:
+    submodules = recipe.submodules if kind == "git" else ()
+    skip = (*(NOT_COPIED if kind == "folder" else ()), *recipe.skip)
+    return BuildSource(kind=kind, location=location, submodules=submodules, skip=skip, **more)
 
 
 def _release(request: Request) -> SourceOrigin:
@@ -261,16 +264,10 @@ def _release(request: Request) -> SourceOrigin:
         fitting = [r for r in recipe.releases if series(r.version) == wanted]
         if fitting:
             found, why = fitting[0], f"torch {torch.version} wants Triton {wanted}"
-    if found.ref:
-        source = _from_git(recipe, recipe.repository, found.ref, found.subfolder)
-    else:
-        source = BuildSource(
-            kind="sdist",
-            location=found.file or "",
-            sha256=found.sha256,
-            skip=recipe.skip,
-            subfolder=found.subfolder,
-        )
+    kind: SourceKind = "git" if found.ref else "sdist"
+    where = recipe.repository if found.ref else found.file or ""
+    place = {"ref": found.ref, "sha256": found.sha256, "subfolder": found.subfolder}
+    source = _source(recipe, kind, where, **place)
     return SourceOrigin(version=found.version, source=source, release=found, why=why)
 
 
@@ -289,16 +286,11 @@ def _named(request: Request, named: str) -> SourceOrigin:
         )
     if checkout is not None:
         version = order.version or checkout.version or "0"
-        source = BuildSource(
-            kind="folder",
-            location=str(file.absolute()),
-            skip=(*NOT_COPIED, *recipe.skip),
-            subfolder=checkout.subfolder,
-        )
+        source = _source(recipe, "folder", str(file.absolute()), subfolder=checkout.subfolder)
         known, why = recipe.release(version), f"asked for, version {version}"
         return SourceOrigin(version=version, source=source, release=known, why=why)
     if address:
-        source = _from_git(recipe, named, order.ref)
+        source = _source(recipe, "git", named, ref=order.ref)
         return SourceOrigin(version=order.version or "0", source=source)
     if not (named.endswith(_ARCHIVE) and local):
         raise UserError(
@@ -307,13 +299,8 @@ def _named(request: Request, named: str) -> SourceOrigin:
             "Name one of them: --source. git has logins from its credential helper, or ssh's keys.",
         )
     release = next((r for r in recipe.releases if r.file == file.name), None)
-    source = BuildSource(
-        kind="sdist",
-        location=str(file.absolute()),
-        sha256=release.sha256 if release else None,
-        skip=recipe.skip,
-        subfolder=release.subfolder if release else "",
-    )
+    held = {"sha256": release.sha256, "subfolder": release.subfolder} if release else {}
+    source = _source(recipe, "sdist", str(file.absolute()), **held)
     version = order.version or (release.version if release else "0")
     return SourceOrigin(version=version, source=source, release=release)
 
@@ -349,34 +336,28 @@ def _folder(request: Request, source: SourceOrigin, found: Tools, disk: int) -> 
     why = short if request.windows else "tritonwin's own data"
     why = "asked for" if request.order.root else why
     request.notes.because("folder", str(layout.root), why, "--root")
-    free = request.machine.disk_free
-    against = list(_limits(layout.root, request))
+    root, free, against = str(layout.root), request.machine.disk_free, []
     if free is not None and free < disk:
         needs = f"and the build needs about {disk / GIB:.1f}"
         against.append(("", f"has {free / GIB:.1f} GiB free, {needs}"))
+    if not request.windows and " " in root:
+        against.append(("", "has a blank, which the build's makefiles cut in two"))
+    if request.windows and not root.isascii():
+        against.append(("", "is not ASCII: nvcc and ninja fail there on some code pages"))
+    if request.windows and root.startswith("\\\\"):
+        against.append(("", "is on a server: cmd.exe cannot start there"))
+    length = len(root) + 1 + request.recipe.longest_path
+    limited = request.windows and request.facts.system.long_paths is not True
+    if limited and length > _PATH_LIMIT:
+        limit = "and Windows' limit of 260 is in force"
+        against.append(("build-path-too-long", f"makes paths of {length} characters, {limit}"))
     for problem, message in against:
         request.notes.refuse(
-            f"the build folder {layout.root} {message}",
+            f"the build folder {root} {message}",
             "Name another one with --root: short, of ASCII, no blank, on a local disk with room",
             problem,
         )
     return layout
-
-
-def _limits(folder: PurePath, request: Request) -> Iterator[tuple[str, str]]:
-    root = str(folder)
-    if not request.windows:
-        if " " in root:
-            yield "", "has a blank, which the build's makefiles cut in two"
-        return
-    if not root.isascii():
-        yield "", "is not ASCII: nvcc and ninja fail there on some code pages"
-    if root.startswith("\\\\"):
-        yield "", "is on a server: cmd.exe cannot start there"
-    length = len(root) + 1 + request.recipe.longest_path
-    if length > _PATH_LIMIT and request.facts.system.long_paths is not True:
-        limit = "and Windows' limit of 260 is in force"
-        yield "build-path-too-long", f"makes paths of {length} characters, {limit}"
 
 
 # --- variables
