@@ -99,17 +99,6 @@ def test_an_unpacked_wheel_has_no_python_and_no_system(tmp_path: Path) -> None:
     assert states == expected
 
 
-def test_more_dlls_than_are_followed(tmp_path: Path) -> None:
-    names = [f"d{n}.dll" for n in range(2100)]
-    files = {
-        MODULE: module({name: ["f"] for name in names}),
-        "py/python312.dll": pe_file("helper.dll", exports=["PyModule_Create2"]),
-        "py/helper.dll": pe_file(exports=["f"]),
-    }
-    tree = load(tmp_path, files)
-    assert {fault.dll for fault in faults(tree)} == set(names)
-
-
 def command(capsys: pytest.CaptureFixture[str], *args: str | Path) -> tuple[int, str, str]:
     status = app.run(["dlls", *map(str, args)])
     shown = capsys.readouterr()

@@ -190,7 +190,7 @@ def _named(request: Request) -> CudaToolkit | None:
     for toolkit in request.facts.cuda_toolkits:
         if same_place(Path(toolkit.path)) == same_place(path):
             return toolkit
-    return describe(ToolkitPlace(path, "--cuda", named=True), windows=request.windows)
+    return describe(ToolkitPlace(path, "--cuda"), windows=request.windows)
 
 
 def _major(version: str | None) -> str:

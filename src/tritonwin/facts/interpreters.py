@@ -112,20 +112,14 @@ def _activated(host: Host) -> Iterator[tuple[Literal["VIRTUAL_ENV", "CONDA_PREFI
 def _kept(host: Host) -> Iterator[tuple[str, Path]]:
     """The folders of managers' Pythons and environments; installers are in the registry."""
     env, pyenv = host.env, host.home / ".pyenv"
-    program, shared = env.folder("CONDA_EXE"), env.folder("ProgramData")
-    roots = [program.parent.parent] if program else []
-    for folder in (host.home, *([shared] if shared else [])):
-        roots += [folder / n for n in ("miniconda3", "anaconda3", "miniforge3", "mambaforge")]
-    noted = read_text(host.home / ".conda" / "environments.txt") or ""
     parents = (
         ("pyenv", env.folder("PYENV_ROOT", "versions")),
         ("pyenv", env.folder("PYENV", "versions")),
         ("pyenv", pyenv / ("pyenv-win/versions" if host.windows else "versions")),
         *(("uv", folder) for folder in uv_folders(host)),
-        *(("conda", root / "envs") for root in roots),
     )
-    yield from (("conda", root) for root in roots)
     yield from ((source, f) for source, parent in parents if parent for f in _matching(parent))
+    noted = read_text(host.home / ".conda" / "environments.txt") or ""  # conda's own list
     yield from (("conda", Path(line)) for line in noted.splitlines()[:_CHILDREN] if line)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tritonwin.errors import UserError
 from tritonwin.facts.records import Facts
-from tritonwin.system.codec import DecodeError, from_json, map_text, parse, to_json
+from tritonwin.system.codec import from_json, map_text, parse, to_json
 from tritonwin.system.files import encoding_of, read_bytes, refuse_foreign, write_text
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def read(path: Path) -> Facts:
         )
     try:
         return from_json(Snapshot, parse(data.decode(encoding_of(data)))).facts
-    except (ValueError, DecodeError) as error:
+    except ValueError as error:
         raise SnapshotError(
             f"{path} is no snapshot that this tritonwin reads: {error}", _MAKE_ANOTHER
         ) from None

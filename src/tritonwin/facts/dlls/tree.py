@@ -122,7 +122,6 @@ State = Literal[
     "unreadable",  # not a program file, or damaged
 ]
 BAD: frozenset[State] = frozenset({"missing", "wrong-machine", "unreadable"})
-_MAX_MODULES = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +211,7 @@ class Walk:
         first = self._module(file.name, file, "named", None)
         done = {file.name.lower(): first}
         queue = deque([first])
-        while queue and len(done) < _MAX_MODULES:
+        while queue:
             module = queue.popleft()
             image = self._image(module)
             needs = []

@@ -68,7 +68,7 @@ class ToolkitPlace:
     source: str
     layout: CudaLayout | None = None  # None: to be told from what lies there
     sought: bool = True  # False: Triton does not look here
-    named: bool = False  # by a user: listed even where nothing is there
+    # names it: listed even where nothing is there
     variable: Literal["CUDA_PATH", "CUDA_HOME"] | None = None
 
 
@@ -132,7 +132,7 @@ def find_cuda_toolkits(target: Interpreter | None, host: Host) -> tuple[CudaTool
     are not chosen. A variable that names no folder is listed with `exists=False`. `chosen` is the
     first that Triton finds complete for compiling kernels; on Linux it uses only its own.
     """
-    there = (p for p in _places(target, host) if p.named or is_folder(p.path))
+    there = (p for p in _places(target, host) if p.variable or is_folder(p.path))
     kernel = parts().cuda.kernel
     return in_order(
         there,
@@ -164,7 +164,7 @@ def _variables(host: Host) -> Iterable[ToolkitPlace]:
             continue
         # Triton takes quotes for a part of the name, and on Linux the toolkit that it brings along
         sought = host.windows and '"' not in (host.env.get(name) or "")
-        yield ToolkitPlace(folder, f"variable {name}", sought=sought, named=True, variable=name)
+        yield ToolkitPlace(folder, f"variable {name}", sought=sought, variable=name)
 
 
 def _site_packages(target: Interpreter) -> Iterable[ToolkitPlace]:
