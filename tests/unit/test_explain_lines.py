@@ -54,7 +54,7 @@ TEXT = (
 
 
 def readings(lines: list[str]) -> list[str]:
-    return [reading.text for reading in joined(lines)]
+    return [text for _, _, text in joined(lines)]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])

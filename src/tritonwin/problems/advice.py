@@ -96,10 +96,15 @@ def _variant(entry: Entry, facts: Facts) -> Advice:
 
 def _of_another_maker(entry: Entry, advice: Advice, facts: Facts) -> Advice | None:
     """The advice instead of one for NVIDIA's cards or for a Triton that another maker replaces."""
-    when, installs = advice.when, set(_installed(entry, advice))
+    when, commands = advice.when, advice.commands
     made = when.vendor or "xpu" in when.torch_build
-    if when.amd or any("/xpu" in text for text in advice.commands):
+    if when.amd or any("/xpu" in text for text in commands):
         return None
+    actions = entry.actions if advice is entry.remedy else advice.actions
+    arguments = (text for action in actions for text in action.arguments.values())
+    whole = " ".join((advice.summary, *commands, *arguments))
+    installs = {"triton"} if "{triton_spec}" in whole or FORK in whole else set()
+    installs |= {"torch"} if "{cuda_tag}" in " ".join(commands) else set()
     return next(
         (
             each
@@ -133,17 +138,6 @@ def _of_this_system(text: str, facts: Facts) -> str:
 def _meets(advice: Advice, facts: Facts) -> bool:
     conditions = advice.when.conditions()
     return all(allows(fact, allowed, value_of(fact, facts)) for fact, allowed in conditions)
-
-
-def _installed(entry: Entry, advice: Advice) -> Iterator[str]:
-    """The parts that an advice installs: those of `Advice.of`."""
-    actions = entry.actions if advice is entry.remedy else advice.actions
-    arguments = (text for action in actions for text in action.arguments.values())
-    texts = (advice.summary, *advice.commands, *arguments)
-    if any(name in text for text in texts for name in ("{triton_spec}", FORK)):
-        yield "triton"
-    if any("{cuda_tag}" in command for command in advice.commands):
-        yield "torch"
 
 
 def _question(

@@ -48,21 +48,20 @@ def findings_of(facts: Facts, checks: Sequence[Check]) -> Iterable[Finding]:
 
 
 def _run(check: Check, facts: Facts) -> tuple[CheckResult, tuple[Finding, ...]]:
+    state: CheckState = "ok"
+    detail = ""
+    found: tuple[Finding, ...] = ()
     try:
         found = check.findings(facts)
     except NotApplicable as reason:
-        return _result(check, "not-applicable", str(reason)), ()
+        state, detail = "not-applicable", str(reason)
     except Exception as error:  # noqa: BLE001 - the other checks must still run
-        return _result(check, "crashed", f"{type(error).__name__}: {error}"), ()
-    if not found:
-        return _result(check, "ok"), ()
-    severities = [f.severity or catalogue.load().entry(f.id).severity for f in found]
-    worst = min(severities, key=SEVERITIES.index)
-    return _result(check, _STATES[worst], found[0].evidence[0].text), found
-
-
-def _result(check: Check, state: CheckState, detail: str = "") -> CheckResult:
-    return CheckResult(id=check.id, title=check.terms.title, state=state, detail=detail)
+        state, detail = "crashed", f"{type(error).__name__}: {error}"
+    if found:
+        severities = [f.severity or catalogue.load().entry(f.id).severity for f in found]
+        state = _STATES[min(severities, key=SEVERITIES.index)]
+        detail = found[0].evidence[0].text
+    return CheckResult(id=check.id, title=check.terms.title, state=state, detail=detail), found
 
 
 def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:

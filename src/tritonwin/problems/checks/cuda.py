@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tritonwin.facts.records import CudaToolkit, Facts
 from tritonwin.problems.check import (
@@ -19,29 +19,24 @@ from tritonwin.support import matrix
 from tritonwin.support.versions import fits, parse
 
 # What Triton takes from a toolkit; without all three it goes on to its bundled tools.
-_JIT_PARTS = ("ptxas", "header", "library")
+_JIT_PARTS = {"ptxas": "ptxas", "header": "cuda.h", "library": "cuda.lib"}
 
 
-def _named(facts: Facts) -> list[tuple[str, CudaToolkit]]:
-    found: list[tuple[str, CudaToolkit]] = [
-        (toolkit.variable, toolkit)
-        for toolkit in facts.cuda_toolkits
-        if toolkit.variable is not None
-    ]
+def _named(facts: Facts) -> Sequence[tuple[str, CudaToolkit]]:
+    found = tuple((t.variable, t) for t in facts.cuda_toolkits if t.variable)
     return need(found, "neither CUDA_PATH nor CUDA_HOME is set")
 
 
 @check("cuda-path-wrong")
 def cuda_path_wrong(facts: Facts) -> Iterator[Seen]:
     for name, toolkit in _named(facts):
-        lacking = [p for p in _JIT_PARTS if getattr(toolkit, p) is None]
+        lacking = [name for p, name in _JIT_PARTS.items() if getattr(toolkit, p) is None]
         if not toolkit.exists:
             reason = "the folder does not exist"
         elif toolkit.version and fits(toolkit.version, "<12"):
             reason = f"CUDA {toolkit.version}; Triton needs 12 or later"
         elif lacking:
-            words = {"ptxas": "ptxas", "header": "cuda.h", "library": "cuda.lib"}
-            reason = f"incomplete: {', '.join(words[p] for p in lacking)} not there"
+            reason = f"incomplete: {', '.join(lacking)} not there"
         else:
             continue
         yield seen(
@@ -110,14 +105,15 @@ def host_compiler(facts: Facts) -> Iterator[Seen]:
     _, fitting = _build_toolkits(facts)
     toolsets = [t for t in facts.msvc if t.compiler]
     need(fitting and toolsets, "no pair of CUDA toolkit and Visual C++ to compare")
-    for toolkit in fitting:
-        rule = matrix.load().nvcc_host(toolkit.version or "")
-        if rule is None or any(fits(t.version, rule.msvc) for t in toolsets):
-            return
+    accepted = [
+        rule.msvc if (rule := matrix.load().nvcc_host(toolkit.version or "")) else ""
+        for toolkit in fitting
+    ]
+    if any(not known or any(fits(t.version, known) for t in toolsets) for known in accepted):
+        return
     toolkit, toolset = fitting[0], toolsets[0]
-    rule = matrix.load().nvcc_host(toolkit.version or "")
     yield seen(
-        f"nvcc {toolkit.version} accepts Visual C++ {rule.msvc if rule else ''}, installed is "
+        f"nvcc {toolkit.version} accepts Visual C++ {accepted[0]}, installed is "
         f"{', '.join(t.version for t in toolsets)}",
         toolkit.nvcc or toolkit.path,
         toolset=toolset.version,
@@ -129,27 +125,13 @@ def host_compiler(facts: Facts) -> Iterator[Seen]:
 _GIB_A_THREAD = 7
 
 
-# Variables of builds, in which blanks and quotes are taken for a part of the value.
-_OF_BUILDS = (
-    "MAX_JOBS",
-    "NVCC_THREADS",
-    "BUILD_TARGET",
-    "DISTUTILS_USE_SDK",
-    "FLASH_ATTN_CUDA_ARCHS",
-    "FLASH_ATTENTION_FORCE_BUILD",
-    "FLASH_ATTENTION_SKIP_CUDA_BUILD",
-    "TORCH_CUDA_ARCH_LIST",
-    "CUDA_PATH",
-    "CUDA_HOME",
-    "TRITON_OFFLINE_BUILD",
-    "TRITON_BUILD_PROTON",
-    "TRITON_BUILD_WITH_CCACHE",
-)
+# Variables that build scripts read, in which blanks and quotes are taken for a part of the value.
+_OF_BUILDS = ("BUILD_", "CUDA_", "DISTUTILS_", "FLASH_", "MAX_JOBS", "NVCC_", "TORCH_", "TRITON_")
 
 
 @check("build-variable-blanks")
 def variable_blanks(facts: Facts) -> Iterator[Seen]:
-    for name in _OF_BUILDS:
+    for name in sorted({v.name for v in facts.variables if v.name.startswith(_OF_BUILDS)}):
         variable = facts.variable(name)
         if variable and variable.flaws:
             yield seen(

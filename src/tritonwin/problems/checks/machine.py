@@ -65,8 +65,17 @@ def python_unsupported(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
     where = target.executable
     card = chip(facts.amd_card.architecture) if facts.amd_card and facts.windows else None
-    for reason in _unsupported(target, bool(card and card.family)):
-        yield seen(reason, where)
+    if target.bits == 32:
+        text = "this Python is a 32-bit program; torch and Triton exist for 64 bit only"
+        yield seen(text, where)
+    if target.implementation and target.implementation.lower() != "cpython":
+        yield seen(f"this is {target.implementation}; the wheels are made for CPython", where)
+    if target.version:
+        python = python_series(target)
+        if python not in {p for r in matrix.load().releases for p in r.pythons}:
+            yield seen(f"no triton-windows wheel exists for Python {python}", where)
+        elif card and card.family and python not in matrix.load().amd.pythons:
+            yield seen(f"AMD publishes no torch for Python {python} on Windows", where)
     others = any(c.family != "tinycc" and c.flaw is None for c in facts.compilers)
     only_tinycc = not others and not any(t.compiler for t in facts.msvc)
     if facts.windows and target.free_threaded and only_tinycc:
@@ -112,19 +121,6 @@ def arm64_emulated(facts: Facts) -> Iterator[Seen]:
             )
 
 
-def _unsupported(target: Interpreter, for_amd: bool) -> Iterator[str]:
-    if target.bits == 32:
-        yield "this Python is a 32-bit program; torch and Triton exist for 64 bit only"
-    if target.implementation and target.implementation.lower() != "cpython":
-        yield f"this is {target.implementation}; the wheels are made for CPython"
-    if target.version:
-        supported = {p for r in matrix.load().releases for p in r.pythons}
-        if python_series(target) not in supported:
-            yield f"no triton-windows wheel exists for Python {python_series(target)}"
-        elif for_amd and python_series(target) not in matrix.load().amd.pythons:
-            yield f"AMD publishes no torch for Python {python_series(target)} on Windows"
-
-
 @check("mixed-environments")
 def mixed_environments(facts: Facts) -> Iterator[Seen]:
     target = need_target(facts)
@@ -155,15 +151,12 @@ def _foreign(variable: str, facts: Facts) -> bool:
     Conda's base is not: `conda init` activates it in every shell, and a venv is put on top of it.
     """
     target = need_target(facts)
-    conda = facts.variable("CONDA_DEFAULT_ENV")
-    if variable == "CONDA_PREFIX" and conda and conda.value == "base":
+    base, venv = facts.variable("CONDA_DEFAULT_ENV"), facts.variable("VIRTUAL_ENV")
+    below = (base and base.value == "base") or (venv and _same_place(venv.value, target))
+    if variable == "CONDA_PREFIX" and below:
         return False
-    venv = facts.variable("VIRTUAL_ENV")
-    if variable == "CONDA_PREFIX" and venv and _same_place(venv.value, target):
-        return False
-    if target.kind == "embedded":
-        return True
-    return (variable, target.kind) in {("VIRTUAL_ENV", "conda"), ("CONDA_PREFIX", "venv")}
+    odd = {("VIRTUAL_ENV", "conda"), ("CONDA_PREFIX", "venv")}
+    return target.kind == "embedded" or (variable, target.kind) in odd
 
 
 def _same_place(folder: str, target: Interpreter) -> bool:

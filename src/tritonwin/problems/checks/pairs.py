@@ -8,7 +8,7 @@ from functools import partial
 
 from packaging.version import Version
 
-from tritonwin.facts.records import Facts, Torch
+from tritonwin.facts.records import Facts, Torch, Triton
 from tritonwin.problems.check import (
     Check,
     Seen,
@@ -78,14 +78,14 @@ def replaced_torch(facts: Facts) -> Iterator[Seen]:
         )
 
 
-def _pairing(facts: Facts) -> tuple[Torch, str, str]:
-    """torch, the series it wants and the series that is installed."""
+def _pairing(facts: Facts) -> tuple[Torch, Triton, str, str]:
+    """torch and Triton, the series that torch wants and the series that is installed."""
     torch, triton = need_torch(facts), need_triton(facts)
     paired = value_of("amd", facts) != "zluda" or facts.nvidia_gpus
     need(paired, "ZLUDA has a Triton of its own, which is not paired with torch so")
     unknown = "the pairing of this torch and Triton is not known"
     have = need(series(triton.version or ""), unknown)
-    return torch, need(wanted_series(torch), unknown), have
+    return torch, triton, need(wanted_series(torch), unknown), have
 
 
 def _pair_evidence(torch: Torch, wanted: str) -> Evidence:
@@ -109,36 +109,27 @@ def no_triton_yet(facts: Facts) -> Iterator[Seen]:
         )
 
 
-@check("triton-too-old")
-def triton_too_old(facts: Facts) -> Iterator[Seen]:
-    torch, wanted, have = _pairing(facts)
-    triton = need_triton(facts)
-    if have in served_series(torch, wanted) or Version(have) > Version(wanted):
+def _unpaired(facts: Facts, *, older: bool) -> Iterator[Seen]:
+    torch, triton, wanted, have = _pairing(facts)
+    if have in served_series(torch, wanted) or (Version(have) < Version(wanted)) is not older:
         return
-    turing = any(g.compute_capability == "7.5" for g in facts.gpus) and have == "3.2"
+    if not older and fits(torch.version, "<2.4"):
+        return  # torch-too-old-for-triton says it better
+    # Triton 3.2 is the last one for Turing cards; beside a newer torch it works in part
+    turing = older and have == "3.2" and any(g.compute_capability == "7.5" for g in facts.gpus)
     yield seen(
         f"Triton {triton.version} is installed",
         triton.source,
-        # Triton 3.2 is the last one for Turing cards; beside a newer torch it works in part
         severity="warning" if turing else None,
         certainty="likely" if turing else "certain",
         also=(_pair_evidence(torch, wanted),),
     )
 
 
-@check("triton-too-new-for-torch")
-def triton_too_new(facts: Facts) -> Iterator[Seen]:
-    torch, wanted, have = _pairing(facts)
-    triton = need_triton(facts)
-    if have in served_series(torch, wanted) or Version(have) < Version(wanted):
-        return
-    if fits(torch.version, "<2.4"):
-        return  # torch-too-old-for-triton says it better
-    yield seen(
-        f"Triton {triton.version} is installed",
-        triton.source,
-        also=(_pair_evidence(torch, wanted),),
-    )
+triton_too_old, triton_too_new = (
+    Check("triton-too-old", partial(_unpaired, older=True)),
+    Check("triton-too-new-for-torch", partial(_unpaired, older=False)),
+)
 
 
 _FLASH = ("flash-attn", "flash-attn-3")

@@ -58,8 +58,26 @@ embedded_no_headers, installed_no_headers = (
 def wrong_set(facts: Facts) -> Iterator[Seen]:
     dev = _dev(facts)
     need(dev.headers or dev.import_library, "there are no headers to look at")
-    for text, where in _contradictions(facts, dev):
-        yield seen(text, where)
+    target = need_target(facts)
+    wanted = python_series(target)
+    headers = dev.headers or ""
+    if dev.headers_version and series(dev.headers_version) != wanted:
+        text = f"headers of Python {dev.headers_version}, the interpreter is {target.version}"
+        yield seen(text, headers)
+    if dev.headers_missing:
+        yield seen(f"{', '.join(dev.headers_missing[:5])} missing from the headers", headers)
+    if dev.headers_damaged:
+        yield seen(f"{', '.join(dev.headers_damaged[:5])} damaged", headers)
+    threads = target.free_threaded
+    if dev.headers_free_threaded and threads is False and not _of_3_13_4(dev):
+        yield seen("headers of a free-threaded Python, the interpreter is not one", headers)
+    library = dev.import_library or ""
+    dll = "python" + wanted.replace(".", "") + ("t" if threads else "") + ".dll"
+    if dev.import_library_dll and dev.import_library_dll.lower() != dll:
+        yield seen(f"the import library is for {dev.import_library_dll}, not for {dll}", library)
+    machine = dev.import_library_machine
+    if machine and target.bits == 64 and machine == "x86":
+        yield seen("the import library is for 32-bit programs", library)
 
 
 def _of_3_13_4(dev: PythonDev) -> bool:
@@ -72,31 +90,6 @@ def headers_free_threaded(facts: Facts) -> Iterator[Seen]:
     dev = _dev(facts)
     if dev.headers_free_threaded and need_target(facts).free_threaded is False and _of_3_13_4(dev):
         yield seen("pyconfig.h of Python 3.13.4 defines Py_GIL_DISABLED", dev.headers or "")
-
-
-def _contradictions(facts: Facts, dev: PythonDev) -> Iterator[tuple[str, str]]:
-    target = need_target(facts)
-    wanted = python_series(target)
-    headers = dev.headers or ""
-    if dev.headers_version and series(dev.headers_version) != wanted:
-        yield (
-            f"headers of Python {dev.headers_version}, the interpreter is {target.version}",
-            headers,
-        )
-    if dev.headers_missing:
-        yield f"{', '.join(dev.headers_missing[:5])} missing from the headers", headers
-    if dev.headers_damaged:
-        yield f"{', '.join(dev.headers_damaged[:5])} damaged", headers
-    threads = target.free_threaded
-    if dev.headers_free_threaded and threads is False and not _of_3_13_4(dev):
-        yield "headers of a free-threaded Python, the interpreter is not one", headers
-    library = dev.import_library or ""
-    dll = "python" + wanted.replace(".", "") + ("t" if threads else "") + ".dll"
-    if dev.import_library_dll and dev.import_library_dll.lower() != dll:
-        yield f"the import library is for {dev.import_library_dll}, not for {dll}", library
-    machine = dev.import_library_machine
-    if machine and target.bits == 64 and machine == "x86":
-        yield "the import library is for 32-bit programs", library
 
 
 # Code compiled by toolset 14.40 or later initialises std::mutex at compile time; an older

@@ -98,7 +98,7 @@ def _verdict(
         findings += _confirmed(findings, snapshot)
     facts = facts_at(log, lines, snapshot)
     findings = with_names(findings, log, facts)
-    if (findings or any(suspects.found())) and not log.foreign:
+    if (findings or suspects.found()) and not log.foreign:
         findings += of_versions(log, facts)
 
     def rank(problem: Problem) -> Rank:
@@ -126,7 +126,8 @@ def _verdict(
 
 
 def _finding(window: Window, log: LogFacts, snapshot: Facts | None) -> Finding | None:
-    signature, when = window.sought.signature, window.sought.when
+    signature = window.sought.signature
+    when = signature.when.conditions()
     for hit in window.hits:
         facts = facts_at(log, hit.line, snapshot)
         met = [allows(fact, allowed, _value(fact, facts, log, hit.line)) for fact, allowed in when]
@@ -163,7 +164,6 @@ _RESTS_ON = {
     "amd": ("zluda", "amd_gpu"),
     "torch_build": ("torch",),
     "cuda": ("cuda", "torch"),
-    "machine": ("machine",),
     "python_kind": ("running", "prefix", "executable", "embedded"),
     "pip_target": ("pip_prefix",),
     "os": ("linux", "prefix", "running", "executable", "embedded"),

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 from tritonwin.system.toml import read_resource
 
@@ -114,18 +113,11 @@ def normalise(line: str) -> str:
     return plain(clean(line))
 
 
-class Joined(NamedTuple):
-    """A text that may have been one line: the indexes of its first and last line."""
+def joined(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """The first and the last index of every group of lines that may have been one, and its text.
 
-    first: int
-    last: int
-    text: str
-
-
-def joined(lines: Sequence[str]) -> Iterator[Joined]:
-    """Every group of lines that may have been one, in each of its readings.
-
-    The column at which they were wrapped is that of the longest line.
+    There is one for each of its readings. The column at which they were wrapped is that of the
+    longest line.
     """
     cleaned = [clean(line) for line in lines]
     width = max(map(len, cleaned), default=0)
@@ -137,7 +129,7 @@ def joined(lines: Sequence[str]) -> Iterator[Joined]:
         if end - start > 1:
             group = cleaned[start:end]
             for text in _readings(group, width):
-                yield Joined(start, end - 1, text[:MAX_JOINED])
+                yield start, end - 1, text[:MAX_JOINED]
         start = end
 
 

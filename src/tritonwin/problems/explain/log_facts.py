@@ -124,28 +124,17 @@ def _thrown_away(name: str, value: str, match: Match, builds: Sequence[Match]) -
 
 
 @dataclass(frozen=True, kw_only=True)
-class GpuName:
-    """A regular expression for names of GPUs of one compute capability."""
-
-    capability: str
-    name: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class PythonFolder:
-    """A regular expression for folders of one kind of Python."""
-
-    kind: PythonKind
-    place: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class FactTable:
-    """The content of `facts.toml`."""
+    """The content of `facts.toml`.
+
+    Attributes:
+        gpu: a regular expression for the names of GPUs, by their compute capability.
+        python: one for the folders of a Python, by its kind.
+    """
 
     fact: tuple[LinePattern, ...]
-    gpu: tuple[GpuName, ...]
-    python: tuple[PythonFolder, ...]
+    gpu: dict[str, str]
+    python: dict[PythonKind, str]
 
 
 @cache
@@ -156,14 +145,14 @@ def knowledge() -> FactTable:
 
 def capability(gpu_name: str) -> str | None:
     """The compute capability of an NVIDIA GPU of that name."""
-    return next((g.capability for g in knowledge().gpu if re.search(g.name, gpu_name)), None)
+    return next((c for c, name in knowledge().gpu.items() if re.search(name, gpu_name)), None)
 
 
 def kind_of(place: str) -> PythonKind:
     """The kind of a Python from the folder or the path of its python.exe."""
     folder = re.sub(r"\\python\.exe$", "", place, flags=re.IGNORECASE)
-    marks = knowledge().python
-    return next((m.kind for m in marks if re.search(m.place, folder, re.IGNORECASE)), "unknown")
+    marks = knowledge().python.items()
+    return next((k for k, place in marks if re.search(place, folder, re.IGNORECASE)), "unknown")
 
 
 def facts_at(log: LogFacts, line: int, snapshot: Facts | None) -> Facts:

@@ -41,7 +41,6 @@ class Sought:
     before: frozenset[int]
     after: frozenset[int]
     without: frozenset[int]
-    when: tuple[tuple[str, tuple[str, ...]], ...]  # facts and the values that they may have
     near: tuple[tuple[str, ...], ...]  # anchors, one of each of which stands close before the line
 
 
@@ -88,7 +87,6 @@ class Query:
             before=frozenset(map(self._number, signature.before)),
             after=frozenset(map(self._number, signature.after)),
             without=frozenset(map(self._number, signature.without)),
-            when=signature.when.conditions(),
             near=tuple(self._known.pattern(mark).anchors for mark in signature.before)
             if signature.near
             else (),

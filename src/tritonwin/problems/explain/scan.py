@@ -101,7 +101,7 @@ class Scanner:
         lines = block.split("\n")
         readings = list(joined(lines))
         # most logs of narrow lines were not wrapped, and nothing is to be found in lines joined
-        together = plain_characters("\n".join(reading.text for reading in readings))
+        together = plain_characters("\n".join(text for _, _, text in readings))
         if texts := [text for text in self._texts_of(together) if text in together]:
             plain = plain_characters(block)
             starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
