@@ -36,7 +36,7 @@ def judge(entry: CacheEntry, facts: Facts) -> JudgedEntry:
     triton = f"Triton {entry.triton_version}" if entry.triton_version else ""
     arch = f"{entry.backend or 'cuda'}:{entry.arch}" if entry.arch else ""
     built_for = ", ".join(filter(None, (arch, triton))) or "not known"
-    if entry.helper is not None:
+    if entry.helper:
         built_for = entry.helper.python_dll or "any Python"
     return JudgedEntry(entry=entry, state=state, built_for=built_for, reason=reason)
 

@@ -34,7 +34,7 @@ class Check:
 
     @property
     def terms(self) -> CheckTerms:
-        return catalogue.load().terms(self.id)
+        return catalogue.load().checks[self.id]
 
     def findings(self, facts: Facts) -> tuple[Finding, ...]:
         """Raises NotApplicable."""

@@ -251,10 +251,6 @@ class Catalogue:
     def entry(self, problem_id: str) -> Entry:
         return self.entries[problem_id]
 
-    def terms(self, problem_id: str) -> CheckTerms:
-        """The terms of the check of a problem; a KeyError for one that only a log shows."""
-        return self.checks[problem_id]
-
     def pattern(self, pattern: str | LinePattern) -> LinePattern:
         """The pattern itself, or the mark of that name."""
         return self.marks[pattern] if isinstance(pattern, str) else pattern

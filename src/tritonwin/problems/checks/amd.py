@@ -189,18 +189,13 @@ def override(facts: Facts) -> Iterator[Seen]:
             named,
         )
     spoofed = facts.variable("HSA_OVERRIDE_GFX_VERSION")
-    if spoofed and spoofed.value and not _is_chip(spoofed.value, card.architecture):
+    # "11.0.0" is that of gfx1100
+    parts = re.fullmatch(r"(\d+)\.(\d)\.(\d)", spoofed.value.strip()) if spoofed else None
+    meant = f"gfx{''.join(parts.groups())}" if parts else None
+    if spoofed and spoofed.value and card.architecture and meant != card.architecture:
         yield seen(
             f"HSA_OVERRIDE_GFX_VERSION is {spoofed.value}, {card.name} is {card.architecture}",
             spoofed,
             certainty="likely",
             severity="warning",
         )
-
-
-def _is_chip(version: str, architecture: str | None) -> bool:
-    """True if "11.0.0" is that of gfx1100, or cannot be compared with it."""
-    parts = re.fullmatch(r"(\d+)\.(\d)\.(\d)", version.strip())
-    if architecture is None:
-        return True
-    return parts is not None and architecture == f"gfx{parts[1]}{parts[2]}{parts[3]}"

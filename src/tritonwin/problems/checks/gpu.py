@@ -33,14 +33,11 @@ def driver_too_old(facts: Facts) -> Iterator[Seen]:
         text = driver.error if driver and driver.error else "no NVIDIA driver was found"
         yield seen(text, driver.source if driver else "driver libraries")
         return
-    needed = facts.torch.cuda if facts.torch else None
-    if needed is None or driver.cuda is None:
-        return
-    ours, theirs = parse(driver.cuda), parse(needed)
+    ours, theirs = parse(driver.cuda or ""), parse(cuda or "")
     # within one major version CUDA is compatible both ways (minor version compatibility)
     if ours and theirs and ours.major < theirs.major:
         yield seen(
-            f"driver {driver.version} runs CUDA up to {driver.cuda}, torch needs CUDA {needed}",
+            f"driver {driver.version} runs CUDA up to {driver.cuda}, torch needs CUDA {cuda}",
             driver.source,
         )
 

@@ -8,25 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tritonwin.facts.distributions import holds, read_requirement
 from tritonwin.facts.packages import knowledge
 from tritonwin.facts.records import Distribution, Facts, Triton
 from tritonwin.problems.check import (
-    NotApplicable,
     Seen,
     check,
     need,
     need_target,
     need_triton,
-    nvidia_capability,
     seen,
 )
 from tritonwin.problems.records import Evidence
 from tritonwin.support.packages import FORK
-from tritonwin.support.versions import fits, older
+from tritonwin.support.versions import fits
 
 if TYPE_CHECKING:
     from tritonwin.patch.engine import Rule
@@ -130,26 +127,18 @@ def distribution_name(facts: Facts) -> Iterator[Seen]:
     names = {d.name for d in facts.distributions}
     have_fork = FORK in names
     have_upstream = any(n in names for n in knowledge().other_tritons)
-    for owner, requirement in _triton_requirements(facts):
-        satisfied = have_fork if canonicalize_name(requirement.name) == FORK else have_upstream
-        if not satisfied and (have_fork or have_upstream):
-            yield seen(
-                f"{owner.name} {owner.version} requires {requirement}, installed is "
-                f"{FORK if have_fork else 'triton'}",
-                owner,
-            )
-
-
-def _triton_requirements(facts: Facts) -> Iterator[tuple[Distribution, Requirement]]:
     windows = {"platform_system": "Windows", "sys_platform": "win32", "os_name": "nt"}
     for owner in facts.distributions:
-        for text in owner.requires:
-            requirement = read_requirement(text)
-            if requirement is None:
-                continue
-            named = canonicalize_name(requirement.name) in {"triton", FORK}
-            if named and holds(requirement, windows):
-                yield owner, requirement
+        for requirement in filter(None, map(read_requirement, owner.requires)):
+            name = canonicalize_name(requirement.name)
+            satisfied = have_fork if name == FORK else have_upstream
+            wanted = name in {"triton", FORK} and holds(requirement, windows)
+            if wanted and not satisfied and (have_fork or have_upstream):
+                yield seen(
+                    f"{owner.name} {owner.version} requires {requirement}, installed is "
+                    f"{FORK if have_fork else 'triton'}",
+                    owner,
+                )
 
 
 def _blocking(triton: Triton) -> tuple[Rule, ...]:
@@ -261,10 +250,7 @@ def ptxas_missing(facts: Facts) -> Iterator[Seen]:
             "no ptxas lies in Triton's package, and no CUDA toolkit was found", triton.location
         )
         return
-    try:
-        blackwell = not older(nvidia_capability(facts), "10.0")
-    except NotApplicable:
-        return
+    blackwell = any(fits(g.compute_capability or "", ">=10.0") for g in facts.nvidia_gpus[:1])
     if blackwell and "ptxas-blackwell" in triton.defects and triton.ptxas_blackwell is None:
         yield seen(
             "for this GPU these sources start ptxas-blackwell.exe, which is not there",

@@ -57,40 +57,35 @@ class Query:
     """
 
     def __init__(self, known: Catalogue) -> None:
-        self._known = known
-        self._numbers: dict[LinePattern, int] = {}
+        numbers: dict[LinePattern, int] = {}
+
+        def number(pattern: str | LinePattern) -> int:
+            return numbers.setdefault(known.pattern(pattern), len(numbers))
+
         self.sought = tuple(
-            self._resolved(entry, signature)
+            Sought(
+                entry=entry,
+                signature=each,
+                pattern=number(LinePattern(anchors=each.anchors, line=each.line)),
+                before=frozenset(map(number, each.before)),
+                after=frozenset(map(number, each.after)),
+                without=frozenset(map(number, each.without)),
+                near=tuple(known.pattern(m).anchors for m in each.before) if each.near else (),
+            )
             for entry in known.entries.values()
-            for signature in entry.signatures
+            for each in entry.signatures
         )
-        self.of_facts = frozenset(map(self._number, knowledge().fact))
-        self.patterns = tuple(self._numbers)
+        self.of_facts = frozenset(map(number, knowledge().fact))
+        self.patterns = tuple(numbers)
         self.scanner = Scanner(self.patterns)
         self.concerned: Mapping[int, set[int]] = defaultdict(set)
-        for number, each in enumerate(self.sought):
+        for place, each in enumerate(self.sought):
             for pattern in (each.pattern, *each.before, *each.after):
-                self.concerned[pattern].add(number)
+                self.concerned[pattern].add(place)
         self.forbidden = frozenset().union(*(each.without for each in self.sought))
         self.first = self.of_facts | self.forbidden
         for each in self.sought:
             self.first |= each.before or {each.pattern}
-
-    def _number(self, pattern: str | LinePattern) -> int:
-        return self._numbers.setdefault(self._known.pattern(pattern), len(self._numbers))
-
-    def _resolved(self, entry: Entry, signature: LogSignature) -> Sought:
-        return Sought(
-            entry=entry,
-            signature=signature,
-            pattern=self._number(LinePattern(anchors=signature.anchors, line=signature.line)),
-            before=frozenset(map(self._number, signature.before)),
-            after=frozenset(map(self._number, signature.after)),
-            without=frozenset(map(self._number, signature.without)),
-            near=tuple(self._known.pattern(mark).anchors for mark in signature.before)
-            if signature.near
-            else (),
-        )
 
 
 @dataclass

@@ -85,7 +85,7 @@ def of_versions(log: LogFacts, facts: Facts) -> Iterator[Finding]:
     if not told:
         return
     for found in findings_of(facts, checks_of_versions()):
-        at_best = catalogue.load().terms(found.id).of_versions or "possible"
+        at_best = catalogue.load().checks[found.id].of_versions or "possible"
         certainty = max(found.certainty, at_best, key=CERTAINTIES.index)
         yield replace(found, certainty=certainty, evidence=tuple(_quoted(found.evidence, told)))
 
