@@ -24,7 +24,7 @@ from tritonwin import COMMANDS
 from tritonwin.cli.app import main as program
 from tritonwin.errors import Exit
 from tritonwin.output import about
-from tritonwin.output.blocks import Block, CodeBlock, Link, Prose, TextLine
+from tritonwin.output.blocks import Block, CodeBlock, Prose, TextLine
 from tritonwin.patch import engine
 from tritonwin.patch.edits import Source
 from tritonwin.patch.engine import Flavour, Rule
@@ -137,13 +137,13 @@ def _markdown(block: Block) -> str:
             code = "\n".join(f"    {line}" for line in text.splitlines())
             own = text.startswith("tritonwin")
             return code if own else f"<!-- not run: it changes or asks a PC -->\n\n{code}"
+        case Prose(text=address, label="see "):
+            return f"- <{address}>"
         case Prose(text=text, label=label):
             strong = f"**{_emphasised(label.strip())}** " if label else ""
             return strong + _emphasised(text)
         case TextLine(spans=(verb, name, title)):
             return f"- {verb.text}`{name.text}`{_emphasised(title.text)}"
-        case Link(address=address):
-            return f"- <{address}>"
     raise TypeError(block)
 
 

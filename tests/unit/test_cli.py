@@ -79,10 +79,10 @@ def test_doctor_on_a_snapshot(call: Call, saved: Path) -> None:
 
 
 def test_the_schema_of_a_document_is_printed(call: Call) -> None:
-    done = call("--json-schema", "tritonwin.checks/1")
-    assert (done.status, json.loads(done.out)) == (0, schema.load("tritonwin.checks/1"))
-    refused = call("--json-schema", "tritonwin.cheks/1")
-    assert (refused.status, "tritonwin.checks/1" in refused.err) == (2, True)
+    done = call("--json-schema", "tritonwin.rungs/1")
+    assert (done.status, json.loads(done.out)) == (0, schema.load("tritonwin.rungs/1"))
+    refused = call("--json-schema", "tritonwin.rung/1")
+    assert (refused.status, "tritonwin.rungs/1" in refused.err) == (2, True)
 
 
 @pytest.mark.parametrize(("words", "says"), cases("command_lines.toml", "wrong"))

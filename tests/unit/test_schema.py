@@ -87,7 +87,7 @@ def _change(tree: Any, path: str, value: object) -> Any:
         ("tritonwin.snapshot/1", "facts.system", None),
         ("tritonwin.doctor/1", "problems", [{"id": "x"}]),
         ("tritonwin.doctor/1", "target.kind", "homemade"),
-        ("tritonwin.checks/1", "checks", [{"id": "x"}]),
+        ("tritonwin.rungs/1", "rungs", [{"id": "x"}]),
     ],
 )
 def test_schema_and_reader_refuse_the_same(name: str, path: str, value: object) -> None:

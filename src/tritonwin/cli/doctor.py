@@ -37,7 +37,6 @@ _PAGE_MARK = "tritonwin.doctor/"  # stands at the head of every page
 @path_option("--log", "FILE", "With --markdown: the output of what failed, folded.")
 @path_option("--html", "FILE", "Write a page to read in a browser, with this machine's own paths.")
 @click.option("--all", "everything", is_flag=True, help="Show every check and every text in full.")
-@click.option("--list-checks", is_flag=True, help="List the checks and do nothing else.")
 @json_option
 def command(
     *,
@@ -48,7 +47,6 @@ def command(
     log: Path | None,
     html: Path | None,
     everything: bool,
-    list_checks: bool,
     as_json: bool,
 ) -> int:
     """Find out what keeps Triton from working here.
@@ -64,7 +62,6 @@ def command(
       tritonwin doctor --html report.html
     """
     from tritonwin.output import documents, terminal, view
-    from tritonwin.output.blocks import named
     from tritonwin.output.html import report as page
     from tritonwin.problems.checks import CHECKS
     from tritonwin.problems.doctor import diagnose
@@ -72,16 +69,10 @@ def command(
 
     refuse_together("snapshot", "python", "app")
     refuse_together("as_json", "markdown", "log", "html")
-    refuse_together("list_checks", "markdown", "log", "html")
     refuse_unknown("check", only, [c.id for c in CHECKS])
     checks = [c for c in CHECKS if not only or c.id in only]
     if html:
         refuse_foreign(html, _PAGE_MARK)  # before the work is done
-    if list_checks:
-        names = tuple(documents.CheckName(id=c.id, title=c.terms.title) for c in checks)
-        listed = (named(c.id, c.title) for c in names)
-        terminal.answer(documents.CheckList(checks=names), listed, as_json=as_json)
-        return Exit.DONE
     if snapshot:
         from tritonwin.facts import snapshot as snapshots
 

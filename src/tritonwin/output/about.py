@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from tritonwin.output.blocks import Block, CodeBlock, Link, Prose, Span, TextLine, line
+from tritonwin.output.blocks import SEE, Block, CodeBlock, Prose, Span, TextLine, line
 from tritonwin.problems.catalogue import Catalogue, Entry
 
 Said: TypeAlias = Callable[[str], str]  # makes a general text of one with {placeholders}
@@ -89,4 +89,4 @@ def _related(entry: Entry, catalogue: Catalogue) -> Iterator[Block]:
         for name in names:
             title = Span(f": {catalogue.entry(name).title}")
             yield line(f"{verb} ", "plain", Span(name, "strong"), title, indent=4)
-    yield from map(Link, entry.references)
+    yield from (Prose(address, label=SEE, tone="faint") for address in entry.references)

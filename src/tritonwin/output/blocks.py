@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 Tone = Literal["plain", "strong", "faint", "good", "notice", "warning", "bad", "absent", "crashed"]
 
 
-EVIDENCE = "- "  # the label of a paragraph that is one piece of evidence
+# labels of paragraphs: a piece of evidence, and an address to read more at
+EVIDENCE, SEE = "- ", "see "
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,6 @@ class CodeBlock:
 
 
 @dataclass(frozen=True)
-class Link:
-    address: str
-
-
-@dataclass(frozen=True)
 class Fold:
     """Blocks that are shown on request.
 
@@ -101,17 +97,12 @@ class Section:
     remedy: tuple[Block, ...] = ()
 
 
-Block: TypeAlias = "TextLine | Prose | Table | CodeBlock | Link | Fold | Section"
+Block: TypeAlias = "TextLine | Prose | Table | CodeBlock | Fold | Section"
 
 
 def line(text: str = "", tone: Tone = "plain", *more: Span, indent: int = 0) -> TextLine:
     """A line that begins with a text in one tone."""
     return TextLine((Span(text, tone), *more) if text or more else (), indent)
-
-
-def named(name: str, title: str) -> TextLine:
-    """An id with its title."""
-    return line(name, "strong", Span(f"  {title}"))
 
 
 def pairs(rows: Iterable[tuple[str, str]], indent: int = 0) -> Table:

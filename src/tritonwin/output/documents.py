@@ -77,22 +77,6 @@ class DoctorReport(Diagnosis, TargetDocument):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckName:
-    """A check that doctor knows."""
-
-    id: str
-    title: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckList(Document):
-    """The document of `tritonwin doctor --list-checks`."""
-
-    schema: Literal["tritonwin.checks/1"] = "tritonwin.checks/1"
-    checks: tuple[CheckName, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class ExplainReport(Document):
     """The document of `tritonwin explain`: the root cause first, with the lines that show it."""
 

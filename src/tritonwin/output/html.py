@@ -18,7 +18,6 @@ from tritonwin.output.blocks import (
     Block,
     CodeBlock,
     Fold,
-    Link,
     Prose,
     Section,
     Span,
@@ -82,6 +81,8 @@ def _block(block: Block, own: bool) -> str:
             return f"<p>{''.join(map(_span, spans))}</p>" if spans else ""
         case Prose(label="- "):
             return f"<ul><li>{shown(block.text)}</li></ul>"
+        case Prose(label="see "):
+            return f'<p><a href="{shown(block.text)}">{shown(block.text)}</a></p>'
         case Prose():
             return f"<p><strong>{shown(block.label.capitalize())}</strong>{shown(block.text)}</p>"
         case Table():
@@ -91,8 +92,6 @@ def _block(block: Block, own: bool) -> str:
             kind = ' class="command"' if block.command else ""
             text = typed(block.text) if block.command and own else block.text
             return f"<pre{kind}>{shown(text)}</pre>"
-        case Link(address=address):
-            return f'<p><a href="{shown(address)}">{shown(address)}</a></p>'
         case Fold(blocks=()):
             return ""
         case Fold():

@@ -22,7 +22,6 @@ from tritonwin.output.blocks import (
     TextLine,
     Tone,
     line,
-    named,
     pairs,
 )
 from tritonwin.output.documents import Document, VerifyReport, target_of
@@ -59,7 +58,10 @@ MARK = "tritonwin.verify/"  # stands in every kind of report
 
 def of_rungs(rungs: Iterable[Rung]) -> Iterator[Block]:
     """The ladder's table of contents."""
-    return (named(rung.id, f"{rung.title}  (at most {rung.limit:g} s)") for rung in rungs)
+    return (
+        line(rung.id, "strong", Span(f"  {rung.title}  (at most {rung.limit:g} s)"))
+        for rung in rungs
+    )
 
 
 def print_climb(

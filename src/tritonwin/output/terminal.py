@@ -18,7 +18,6 @@ from tritonwin.output.blocks import (
     Block,
     CodeBlock,
     Fold,
-    Link,
     Prose,
     Section,
     Table,
@@ -111,8 +110,6 @@ class Screen:
                     lines = text.splitlines()
                     for each in lines if self._everything else lines[-_LAST_LINES:]:
                         self._say(f"      {each}", "faint")
-                case Link(address=address):
-                    self._say(f"    see {address}", "faint")
                 case Fold(blocks=inner, short=short):
                     self.show(*(inner if self._everything else short))
                 case Section():

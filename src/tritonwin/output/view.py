@@ -10,10 +10,10 @@ from tritonwin.facts.records import ChosenBy, Facts
 from tritonwin.output import invocation, machine
 from tritonwin.output.blocks import (
     EVIDENCE,
+    SEE,
     Block,
     CodeBlock,
     Fold,
-    Link,
     Prose,
     Section,
     Span,
@@ -281,7 +281,7 @@ def section(problem: Problem, fix: str | None = None) -> Section:
     if problem.question:
         by_hand.append(Prose(problem.question.text, label="to be sure: "))
         by_hand.append(CodeBlock(problem.question.command))
-    links = [*map(Link, problem.references)]
+    links = [Prose(address, label=SEE, tone="faint") for address in problem.references]
     if fix and problem.remedy.automatic:
         shown: list[Block] = [
             Prose("Repair it, which shows a plan first and asks:", label="help: "),
