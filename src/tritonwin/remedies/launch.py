@@ -28,38 +28,33 @@ class Settings:
     """The difference from the environment that tritonwin was started in.
 
     Attributes:
-        unset: variables that are left out.
-        set: variables and their values.
+        variables: with their values; None: it is left out.
         vcvarsall: Visual Studio's batch file whose environment comes first; None: none is there.
     """
 
-    unset: tuple[str, ...] = ()
-    set: Mapping[str, str]
+    variables: Mapping[str, str | None]
     vcvarsall: str | None = None
 
 
 def settings(facts: Facts, problems: Iterable[Problem]) -> Settings:
     """The settings that the facts and the problems ask for."""
-    unset: list[str] = []
-    new: dict[str, str] = {}
-    for action in (action for problem in problems for action in problem.actions):
-        if action.name == SetVariable.action and "value" in action.arguments:
-            new[action.arguments["variable"]] = action.arguments["value"]
-        elif action.name == SetVariable.action:
-            unset.append(action.arguments["variable"])
+    actions = (action for problem in problems for action in problem.actions)
+    wanted: dict[str, str | None] = {
+        action.arguments["variable"]: action.arguments.get("value")
+        for action in actions
+        if action.name == SetVariable.action
+    }
     if facts.windows and facts.system.long_paths is False and facts.system.temp:
         with contextlib.suppress(CannotRemedyError):  # then they stay where they are
             folder = short_folder(facts)
             for name, end in CACHES.items():
                 if facts.variable(name) is None:
-                    new.setdefault(name, str(folder / end))
+                    wanted.setdefault(name, str(folder / end))
     usable = [t for t in facts.msvc if t.vcvarsall and t.compiler]
     toolset = next((t for t in (*(u for u in usable if u.chosen), *usable)), None)
     if toolset:
-        unset += parts().msvc.activation
-    return Settings(
-        unset=tuple(dict.fromkeys(unset)), set=new, vcvarsall=toolset.vcvarsall if toolset else None
-    )
+        wanted = {**dict.fromkeys(parts().msvc.activation), **wanted}
+    return Settings(variables=wanted, vcvarsall=toolset.vcvarsall if toolset else None)
 
 
 def environment(chosen: Settings, host: Host) -> dict[str, str]:
@@ -68,10 +63,10 @@ def environment(chosen: Settings, host: Host) -> dict[str, str]:
     Raises:
         VcvarsError: vcvarsall.bat does not do what it should.
     """
-    data = merged(host.env.data, dict.fromkeys(chosen.unset))
+    data = merged(host.env.data, chosen.variables)
     if chosen.vcvarsall:
         data = capture(Path(chosen.vcvarsall), data, host)
-    return merged(data, chosen.set)
+    return merged(data, {name: v for name, v in chosen.variables.items() if v is not None})
 
 
 def batch_file(chosen: Settings, python: str, args: Sequence[str]) -> str:
@@ -86,10 +81,14 @@ def batch_file(chosen: Settings, python: str, args: Sequence[str]) -> str:
         "setlocal DisableDelayedExpansion",  # a path may hold exclamation marks
         'pushd "%SystemRoot%\\System32"',
         "chcp 65001 >nul",
-        *(f'set "{name}="' for name in chosen.unset),
+        *(f'set "{name}="' for name, value in chosen.variables.items() if value is None),
         *([f"call {shells.batch_call(chosen.vcvarsall)} x64 >nul"] if chosen.vcvarsall else []),
         "popd",
-        *(f'set "{name}={shells.batch_value(value)}"' for name, value in chosen.set.items()),
+        *(
+            f'set "{name}={shells.batch_value(value)}"'
+            for name, value in chosen.variables.items()
+            if value is not None
+        ),
         " ".join([*map(shells.batch_word, (python, *args)), "%*"]),
     ]
     return shells.batch(lines)

@@ -94,7 +94,6 @@ def with_site(text: bytes) -> bytes:
 class PythonPackage:
     """One patch release of Python, which serves its whole minor version."""
 
-    python: str  # "3.12"
     version: str
     sha256: str
     megabytes: int
@@ -169,7 +168,7 @@ def _whole(folder: Path) -> PythonDev | None:
 def _of_nuget(version: str, context: PlanContext) -> FileSource:
     """The package of python.org on nuget.org, by its pinned hash."""
     known = read_resource("tritonwin.remedies", "python_packages.toml", PythonPackages)
-    row = next((r for r in known.package if r.python == series(version)), None)
+    row = next((r for r in known.package if series(r.version) == series(version)), None)
     if row is None or context.target.free_threaded:
         raise CannotRemedyError(
             f"no headers of Python {version} were found, and none are known to fetch",
@@ -179,7 +178,7 @@ def _of_nuget(version: str, context: PlanContext) -> FileSource:
     address = known.address.format(version=row.version)
     if context.offline:
         raise CannotRemedyError(
-            f"no headers of Python {row.python} are on this machine, and --offline was given",
+            f"no headers of Python {series(version)} are on this machine, and --offline was given",
             f"Fetch {address} and give it: --headers FILE",
         )
     return FileSource(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Value = str | int
 RegistryKind = Literal["REG_SZ", "REG_EXPAND_SZ", "REG_DWORD"]
@@ -61,11 +61,7 @@ if sys.platform == "win32":
 
     _HIVES = {"HKLM": winreg.HKEY_LOCAL_MACHINE, "HKCU": winreg.HKEY_CURRENT_USER}
     _VIEWS = {64: winreg.KEY_WOW64_64KEY, 32: winreg.KEY_WOW64_32KEY}
-    _NUMBERS: dict[RegistryKind, int] = {
-        "REG_SZ": winreg.REG_SZ,
-        "REG_EXPAND_SZ": winreg.REG_EXPAND_SZ,
-        "REG_DWORD": winreg.REG_DWORD,
-    }
+    _NUMBERS: dict[RegistryKind, int] = {k: getattr(winreg, k) for k in get_args(RegistryKind)}
     _KINDS = {number: kind for kind, number in _NUMBERS.items()}
 
     def _split(key: str) -> tuple[int, str]:
