@@ -33,7 +33,7 @@ from tritonwin.journal import journal as writing
 from tritonwin.journal.records import Move
 from tritonwin.journal.store import resolved
 from tritonwin.journal.view import Imagined
-from tritonwin.remedies.undo import UndoOptions, forget_change, undo_change
+from tritonwin.remedies.undo import forget_change, undo_change
 from tritonwin.system.registry import this_registry
 
 linked = pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
@@ -191,12 +191,12 @@ def test_another_tritonwin_came_first(
 
     def late(*args: Any) -> Any:
         monkeypatch.setattr(Store, "lock", lock)
-        action(UndoOptions(), store, lambda _: True)
+        action(store, lambda _: True)
         return lock(*args)
 
     monkeypatch.setattr(Store, "lock", late)
     with pytest.raises(JournalError, match=r"in the meantime|there is no journal"):
-        action(UndoOptions(), store, lambda _: True)
+        action(store, lambda _: True)
 
 
 def test_an_undo_is_planned_in_proportion_to_the_files(tmp_path: Path) -> None:
@@ -439,9 +439,8 @@ class Journals(RuleBasedStateMachine):
     @rule(which=st.integers(0, 5))
     def forget(self, which: int) -> None:
         chosen = self.applied[which % len(self.applied)]
-        options = UndoOptions(identifier=chosen.identifier)
         try:
-            forget_change(options, self.store, lambda _: True)
+            forget_change(self.store, lambda _: True, chosen.identifier)
         except UserError:
             return
         self.applied.remove(chosen)

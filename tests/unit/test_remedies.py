@@ -789,9 +789,11 @@ def put_in_place(root: Path, tmp_path: Path, *infos: Path) -> tuple[Store, str]:
     store = Store(tmp_path / "journals")
     with Journal.begin(store, target="python", title="t") as journal:
         target = in_env(tmp_path)
-        context = ApplyContext(journal=journal, target=target, scratch=tmp_path, pip=no_pip)
+        context = ApplyContext(
+            journal=journal, target=target, scratch=tmp_path, pip=no_pip, staged=root
+        )
         change = InstallWheels(what="", removes=tuple(map(str, infos)))
-        distributions.put_in_place(change, root, context)
+        distributions.put_in_place(change, context)
     return store, journal.header.id
 
 

@@ -52,7 +52,7 @@ def command(
     """
     from tritonwin.journal import Store
     from tritonwin.output import documents, outcomes, terminal
-    from tritonwin.remedies.undo import UndoOptions, forget_change, undo_change
+    from tritonwin.remedies.undo import forget_change, undo_change
 
     store = Store.default()
     target = _target(python, app)
@@ -67,9 +67,8 @@ def command(
         )
         return Exit.DONE
     need_no_question(for_programs=as_json, settled=yes or options["dry_run"])
-    wishes = UndoOptions(target=target, **options)
     if forget:
-        forgotten = forget_change(wishes, store, agree)
+        forgotten = forget_change(store, agree, options["identifier"], target=target)
         terminal.show(*outcomes.of_forgotten(forgotten))
         return Exit.DONE if forgotten else Exit.PROBLEMS
 
@@ -77,7 +76,7 @@ def command(
         terminal.show(*outcomes.of_undo(result))
 
     on_preview = (lambda _: None) if yes else show
-    result = undo_change(wishes, store, agree, on_preview)
+    result = undo_change(store, agree, target=target, on_preview=on_preview, **options)
     if as_json:
         first, *others = result.reports
         documents.print_document(

@@ -30,7 +30,7 @@ from tritonwin.problems.doctor import diagnose
 from tritonwin.remedies.fix import FixOptions, fix
 from tritonwin.remedies.install import InstallOptions, install
 from tritonwin.remedies.records import Event, ProgressEvent
-from tritonwin.remedies.undo import UndoOptions, undo_change
+from tritonwin.remedies.undo import undo_change
 from tritonwin.remedies.variables import stored_variables
 from tritonwin.support.install_plan import parse_requests
 from tritonwin.system.host import Host
@@ -231,10 +231,12 @@ class Desk:
         """Undo one change, or without an id all rounds of the last one of this Python."""
         if not (identifier or self.target):
             self._collect()
-        target = None if identifier else self.target
-        options = UndoOptions(identifier=identifier or None, target=target)
         result = undo_change(
-            options, self.store, self._agree, lambda shown: self._say(*of_undo(shown))
+            self.store,
+            self._agree,
+            identifier or None,
+            target=None if identifier else self.target,
+            on_preview=lambda shown: self._say(*of_undo(shown)),
         )
         return (line("Nothing was changed."),) if result.declined else of_undo(result)
 

@@ -76,7 +76,7 @@ class Kind:
 KINDS: Mapping[type[Any], Kind] = {
     SetVariable: Kind(variables.apply_variable, variables.plan_variable),
     RenameShadow: Kind(python_files.apply_rename, python_files.plan_rename),
-    InstallWheels: Kind(distributions.apply_install),
+    InstallWheels: Kind(distributions.put_in_place),
     BuildWheel: Kind(build_wheel.apply_build),
     EnableSite: Kind(python_files.apply_site),
     CopyRuntime: Kind(python_files.apply_runtime, python_files.plan_runtime),

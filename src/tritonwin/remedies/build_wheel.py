@@ -155,4 +155,4 @@ def apply_build(change: BuildWheel, context: ApplyContext) -> None:
     )
     root = context.scratch / "built"
     target_pip.stage(context.pip(), [wheel], root, context.progress)
-    put_in_place(change, root, context)
+    put_in_place(change, replace(context, staged=root))

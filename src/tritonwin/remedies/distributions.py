@@ -150,19 +150,16 @@ def _instead(old: Sequence[Distribution], new: FileSource) -> str:
     return " again" if list(gone) == [new.version] else f" instead of {', '.join(gone)}"
 
 
-def apply_install(change: InstallWheels, context: ApplyContext) -> None:
-    if context.staged is None:
-        raise CannotRemedyError("nothing was staged")
-    put_in_place(change, context.staged, context)
-
-
-def put_in_place(change: InstallWheels | BuildWheel, root: Path, context: ApplyContext) -> None:
-    """Take away what the change replaces, and move in what pip laid out below `root`.
+def put_in_place(change: InstallWheels | BuildWheel, context: ApplyContext) -> None:
+    """Take away what the change replaces, and move in what pip laid out in `context.staged`.
 
     Raises:
         ChangedSincePlanError, CannotRemedyError: what is to go is gone, or a file of others would
             be replaced; nothing was changed.
     """
+    root = context.staged
+    if root is None:
+        raise CannotRemedyError("nothing was staged")
     prefix = Path(context.target.prefix or Path(context.target.executable).parent)
     # site-packages, one a scheme
     folders = {prefix / info.parent.relative_to(root) for info in root.rglob("*.dist-info")}

@@ -146,23 +146,22 @@ def _of_folder(version: str, context: PlanContext) -> FileSource | None:
 
 def _version(root: Path, wanted: str, context: PlanContext) -> str | None:
     """The version of whole headers of that minor with their library; None where they are not."""
-    headers = _whole(root / "Include")
-    if headers is None:
-        return None
+    headers = _headers(root / "Include", wanted)
     free_threaded = bool(context.target.free_threaded)
-    # python.org's headers serve both builds and say nothing
-    threads = headers.headers_free_threaded in {None, free_threaded}
     digits = (series(wanted) or "").replace(".", "")
     library = root / "libs" / f"python{digits}{'t' * free_threaded}.lib"
-    fits = threads and series(headers.headers_version or "") == series(wanted) and is_file(library)
-    return headers.headers_version if fits else None
+    # python.org's headers serve both builds and say nothing
+    if headers is None or headers.headers_free_threaded not in {None, free_threaded}:
+        return None
+    return headers.headers_version if is_file(library) else None
 
 
-def _whole(folder: Path) -> PythonDev | None:
-    headers = read_headers(folder)
-    return (
-        None if headers is None or headers.headers_missing or headers.headers_damaged else headers
-    )
+def _headers(folder: Path, wanted: str) -> PythonDev | None:
+    """Whole headers of that minor version; None where they are not."""
+    found = read_headers(folder)
+    if found is None or found.headers_missing or found.headers_damaged:
+        return None
+    return found if series(found.headers_version or "") == series(wanted) else None
 
 
 def _of_nuget(version: str, context: PlanContext) -> FileSource:
@@ -197,11 +196,9 @@ def apply_headers(change: CopyHeaders, context: ApplyContext) -> None:
         root = next((p.parent.parent for p in root.rglob("[Ii]nclude/Python.h")), root)
     found = {name.lower(): root / name for name in names_in(root)}
     parts = {part: found.get(part.lower(), root / part) for part in PARTS}
-    headers, wanted = _whole(parts["Include"]), series(source.version)
-    right = headers is not None and series(headers.headers_version or "") == wanted
-    if not right or not is_folder(parts["libs"]):
+    if _headers(parts["Include"], source.version) is None or not is_folder(parts["libs"]):
         raise CannotRemedyError(
-            f"{source.location} does not hold whole headers of Python {wanted}",
+            f"{source.location} does not hold whole headers of Python {series(source.version)}",
             "Name another folder or zip: --headers PATH",
         )
     staged = context.journal.scratch(folder / "Include")

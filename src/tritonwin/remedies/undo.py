@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,51 +21,41 @@ if TYPE_CHECKING:
 _WAIT = 5.0  # seconds for another tritonwin that is at work on the target
 
 
-@dataclass(frozen=True, kw_only=True)
-class UndoOptions:
-    """The user's wishes.
-
-    Attributes:
-        identifier: one journal; None: all rounds of the last change.
-        target: the last change of this Python; None: of any.
-        force: also where something was changed since, which is kept beside it.
-    """
-
-    identifier: str | None = None
-    target: str | None = None
-    dry_run: bool = False
-    force: bool = False
-
-
 def undo_change(
-    options: UndoOptions,
     store: Store,
     agree: Agree,
+    identifier: str | None = None,
+    *,
+    target: str | None = None,
+    dry_run: bool = False,
+    force: bool = False,
     on_preview: Callable[[UndoResult], None] = lambda _: None,
 ) -> UndoResult:
-    """Undo the last change with all its rounds, or one journal.
+    """Undo one journal; without its id the last change of the target, or of any, with all rounds.
 
-    `on_preview` is told what will be undone, before the question.
+    Args:
+        force: also where something was changed since, which is kept beside it.
+        on_preview: told what will be undone, before the question.
 
     Raises:
         UserError: there is nothing to undo, another tritonwin is at work on the target, or a file
             cannot be moved now.
     """
-    header = _header(options, store)
+    header = _header(store, identifier, target)
     with store.lock(header.target, _WAIT):
         header = store.header(header.id)  # another tritonwin may have been at it before the lock
-        rounds = (header,) if options.identifier else store.session(header)
+        rounds = (header,) if identifier else store.session(header)
         if not rounds:
             raise JournalError(
                 f"another tritonwin has undone {header.id} in the meantime",
                 "See what is left: tritonwin undo --list",
             )
         # what lies under a later round can be looked at only when that round is undone
-        damaged = store.unreadable() if not options.identifier else ()
+        damaged = store.unreadable() if not identifier else ()
         shown = UndoResult(reports=(preview(store, header.id),), then=rounds[1:], damaged=damaged)
         foreseen = shown.reports[0]
         lost = foreseen.lost and foreseen.state == "applied"
-        if options.dry_run or (foreseen.conflicts and (lost or not options.force)):
+        if dry_run or (foreseen.conflicts and (lost or not force)):
             return shown
         on_preview(shown)
         if not agree("Undo this?"):
@@ -74,7 +63,7 @@ def undo_change(
         store.sweep()
         reports: list[UndoReport] = []
         for each in rounds:
-            reports.append(undo(store, each.id, force=options.force))
+            reports.append(undo(store, each.id, force=force))
             if reports[-1].state != "undone":
                 break
         first = rounds[-1]
@@ -84,17 +73,19 @@ def undo_change(
         return UndoResult(reports=tuple(reports), damaged=damaged)
 
 
-def forget_change(options: UndoOptions, store: Store, agree: Agree) -> tuple[Path, ...]:
+def forget_change(
+    store: Store, agree: Agree, identifier: str | None = None, *, target: str | None = None
+) -> tuple[Path, ...]:
     """Give up the undo of a change; the folders with what was kept for it, empty without consent.
 
     Raises:
         UserError: there is no such change, or it was cut off in the middle and its target exists.
     """
-    damaged = next((d for d in store.unreadable() if d.id == options.identifier), None)
+    damaged = next((d for d in store.unreadable() if d.id == identifier), None)
     if damaged is not None:
         agreed = agree(f"{damaged.reason}. Give up what it changed?")
         return store.forget(damaged.id) if agreed else ()
-    header = _header(options, store)
+    header = _header(store, identifier, target)
     with store.lock(header.target, _WAIT):
         header = store.header(header.id)
         if header.state in {"open", "half"} and os.path.lexists(header.target):
@@ -109,12 +100,12 @@ def forget_change(options: UndoOptions, store: Store, agree: Agree) -> tuple[Pat
         return store.forget(header.id) if agreed else ()
 
 
-def _header(options: UndoOptions, store: Store) -> Header:
-    if options.identifier:
-        return store.header(options.identifier)
-    found = store.latest(options.target)
+def _header(store: Store, identifier: str | None, target: str | None) -> Header:
+    if identifier:
+        return store.header(identifier)
+    found = store.latest(target)
     if found is None:
-        where = f" in {options.target}" if options.target else ""
+        where = f" in {target}" if target else ""
         damaged = store.unreadable()
         if damaged:
             raise UserError(
