@@ -284,7 +284,7 @@ def test_closing_the_page_in_a_change_finishes_it(front: Front, world: World) ->
 
 
 def test_a_task_that_fails_leaves_the_page(front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any) -> Any:
+    def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("for a test")
 
     monkeypatch.setattr("tritonwin.front.desk.undo_change", broken)
