@@ -182,7 +182,7 @@ def test_a_limit_holds_for_all_places_of_a_host(server: ListServer, tmp_path: Pa
     server.replies["/a?per_page=100"] = Reply(status=403, headers=LIMIT)
     places = (place(f"{server.address}/a", name="a"), place(f"{server.address}/b", name="b"))
     (first, second) = found(asked_of(tmp_path, *places)).notes
-    assert "limit of requests is reached (a token in GITHUB_TOKEN raises it)" in first
+    assert "limit of requests is reached. Wait, or work with local files; a token" in first
     assert second.startswith("b: not asked, as 127.0.0.1")
     assert len(server.asked) == 1
 

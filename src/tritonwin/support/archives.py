@@ -32,12 +32,6 @@ _BY_HAND = "Unpack it by hand, if you trust it, and name the folder."
 _EXECUTABLE = 0o111 << 16  # where a zip keeps the mode of a file
 
 
-def leads_out(name: str) -> bool:
-    """True for a name that would be unpacked outside of the target folder."""
-    parts = PurePosixPath(name.replace("\\", "/")).parts
-    return any(part in {"..", "/", "//"} or ":" in part for part in parts)
-
-
 class TooMuchError(Exception):
     """An archive holds more than it may, or what it must not; a sentence about the archive."""
 
@@ -78,18 +72,12 @@ class Allowance:
         return f"it would unpack to more than {self.bytes // _MIB} MiB"
 
 
-try:
-    from lzma import LZMAError
-except ImportError:  # a Python built without lzma refuses such members with RuntimeError
-    LZMAError = RuntimeError  # type: ignore[assignment,misc]
-
 # What Python's readers raise on damaged files, besides OSError; found by fuzzing. RuntimeError: a
 # member with a password, or with an unknown compression.
 DAMAGE = (
     zipfile.BadZipFile,
     tarfile.TarError,
     zlib.error,
-    LZMAError,
     EOFError,
     RuntimeError,
     ValueError,
@@ -140,10 +128,11 @@ def unpack(archive: Path, place: Callable[[tuple[str, ...]], Path | None]) -> No
                 _tarred(stream, allowance) if packed else _zipped(stream)
             ):
                 allowance.take(name, size)
-                to = place(PurePosixPath(name.replace("\\", "/")).parts) if opener else None
+                parts = PurePosixPath(name.replace("\\", "/")).parts
+                to = place(parts) if opener else None
                 if to is None or opener is None:
                     continue
-                if leads_out(name):
+                if any(part in {"..", "/", "//"} or ":" in part for part in parts):
                     raise TooMuchError(f"{name!r} would land outside its folder")
                 content = opener()
                 if content is None:

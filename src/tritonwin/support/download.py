@@ -13,7 +13,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from email.message import Message
 from http.client import HTTPException
 from pathlib import Path
@@ -44,37 +43,16 @@ _ATTEMPTS = 4
 _PAUSE = 0.5  # seconds before a transfer that broke off is taken up
 
 
-# the next page in a field Link: <https://api.example.org/list?page=2>; rel="next"
-_NEXT = re.compile(r"""<([^<>]{1,2000})>\s*;\s*rel="?next\b""")
-
-
 class NotFoundError(DownloadError):
     """The server, or the disk, has nothing at this address."""
 
 
 class NoAnswerError(DownloadError):
-    """The server could not be reached, or did not answer in time."""
-
-
-class LimitReachedError(DownloadError):
-    """The server takes no more requests for a while."""
+    """The server could not be reached, did not answer in time, or takes no more requests."""
 
 
 class _UnchangedError(DownloadError):
     """The content still has the ETag that was named."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """The content of an address, with what its server says of it.
-
-    Attributes:
-        next: the address of the next page of a list (RFC 8288), as the server wrote it.
-    """
-
-    content: bytes
-    etag: str | None = None
-    next: str | None = None
 
 
 def read(
@@ -99,23 +77,21 @@ def read(
 
 def ask(
     url: str, *, limit: int, timeout: float, headers: Mapping[str, str], etag: str | None = None
-) -> Answer | None:
-    """The content of an address; None where it still is that of the ETag.
+) -> tuple[bytes, Message] | None:
+    """The content of an address, and the fields of the answer; None where its ETag is the same.
 
     Args:
         limit, timeout: as for `read`.
 
     Raises:
-        DownloadError: as for `read`; LimitReachedError and NoAnswerError apart.
+        DownloadError: as for `read`; NoAnswerError apart.
     """
     said = Message()
     sent = {**headers, "If-None-Match": etag} if etag else headers
     try:
-        content = b"".join(_blocks(url, limit, timeout, sent, said))
+        return b"".join(_blocks(url, limit, timeout, sent, said)), said
     except _UnchangedError:
         return None
-    following = _NEXT.search(said.get("Link", ""))
-    return Answer(content=content, etag=said.get("ETag"), next=following[1] if following else None)
 
 
 def fetch(
@@ -329,9 +305,9 @@ def _blocks(
         if error.code == 429 or (
             error.code == 403 and (said_limit or "Retry-After" in error.headers)
         ):
-            raise LimitReachedError(
+            raise NoAnswerError(
                 f"{shown}: its limit of requests is reached",
-                "Wait, or work with local files.",
+                "Wait, or work with local files; a token in GITHUB_TOKEN raises that of GitHub.",
             ) from None
         raise DownloadError(
             f"{shown}: HTTP {error.code} {error.reason}",

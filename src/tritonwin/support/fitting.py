@@ -113,7 +113,7 @@ def needs_of(facts: Facts) -> Needs:
     return Needs(
         python=target.version if target else None,
         windows=facts.windows,
-        tags=wheels.supported_tags(target) if target else wheels.TargetTags(),
+        tags=wheels.supported_tags(target) if target else {},
         torch=facts.torch,
         triton=fork.version if fork else None,
         gpus=tuple(g.compute_capability for g in nvidia if g.compute_capability),

@@ -165,22 +165,20 @@ def not_offered(written: str, location: str, page: str) -> str | None:
     if not page:
         return None
     try:
-        scheme, host = urlsplit(location).scheme, urlsplit(location).hostname
-        offering = urlsplit(page).scheme
+        scheme, offering = urlsplit(location).scheme, urlsplit(page).scheme
     except ValueError:
         return "it has no usable address"
     if any(character < " " for character in location):
         return "it has no usable address"
+    trusted = scheme in {"http", "https"} and is_trusted(location)
     if offering in {"http", "https"}:
         # http of this machine, from a page that came by it
-        plain = scheme == offering == "http" and is_trusted(location)
-        if (scheme == "https" and host) or plain:
+        if trusted and offering in {"http", scheme}:
             return None
         return "a page from the network may offer https addresses alone"
     if scheme in {"http", "https"}:
-        return None if is_trusted(location) else "its address is not https"
-    drive = len(scheme) == 1
-    if scheme not in {"", "file"} and not drive:
+        return None if trusted else "its address is not https"
+    if scheme not in {"", "file"} and len(scheme) > 1:  # one letter: a drive
         return f"{scheme}: is no address of a wheel"
     allowed = {None, share_of(page)}
     if share_of(written) not in allowed or share_of(location) not in allowed:

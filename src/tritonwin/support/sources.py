@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,13 +20,9 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from tritonwin.support import addresses, download, packages
 from tritonwin.support.addresses import DownloadError, without_secrets
-from tritonwin.support.download import (
-    LimitReachedError,
-    NoAnswerError,
-    NotFoundError,
-)
+from tritonwin.support.download import NoAnswerError, NotFoundError
 from tritonwin.support.links import WheelLink, read_json, read_list
-from tritonwin.support.lists import HUB_TREE, TOKENS, ListTable, Place, keep, kept, known_wheels
+from tritonwin.support.lists import HUB_TREE, ListTable, Place, keep, kept, known_wheels
 from tritonwin.support.wheels import WheelNameError
 from tritonwin.system.codec import parse
 from tritonwin.system.files import is_file, is_folder, names_in
@@ -39,6 +36,8 @@ _SECONDS = 30.0  # for one page or wheel
 _TOGETHER = 180.0  # for all pages of a run, and the parts of wheels that are read
 _QUERIES = {"github-releases": "?per_page=100", "hub": "?recursive=true"}
 _GITHUB = "https://api.github.com/"
+# the next page in a field Link (RFC 8288): <https://api.example.org/list?page=2>; rel="next"
+_NEXT = re.compile(r"""<([^<>]{1,2000})>\s*;\s*rel="?next\b""")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,8 +244,7 @@ def _from_network(place: Place, address: str, sources: Sources) -> Listing | Non
         elif place.name and (shipped := known_wheels().of(place.name)):
             links += shipped
             instead = f"; the list of {known_wheels().date} that ships with tritonwin is used"
-        limit = isinstance(error, LimitReachedError) and place.form == "github-releases"
-        advice = f" (a token in {TOKENS[0]} raises it)" if limit else ""
+        advice = f". {error.help}" if isinstance(error, NoAnswerError) and error.help else ""
         said = f"{place.name}: {error}".removeprefix(": ")
         return Listing(
             links=tuple(links),
@@ -271,16 +269,17 @@ def _page(place: Place, address: str, sources: Sources, known: _Page | None) -> 
         answer = download.ask(
             address, limit=PAGE_LIMIT, timeout=seconds, headers=headers, etag=etag
         )
-    except (LimitReachedError, NoAnswerError):
+    except NoAnswerError:
         sources.run.silent.add(host)
         raise
     if answer is None:
         if known is None:
             raise _NotAListError("it answers with 304 where nothing is known")
         return known
-    links = _links(place, answer.content, address)
-    following = _following(address, answer.next) if answer.next else None
-    return _Page(address=address, links=links, etag=answer.etag, next=following)
+    content, said = answer
+    links, more = _links(place, content, address), _NEXT.search(said.get("Link", ""))
+    following = _following(address, more[1]) if more else None
+    return _Page(address=address, links=links, etag=said.get("ETag"), next=following)
 
 
 def _following(address: str, written: str) -> str:

@@ -13,8 +13,7 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from packaging.version import Version
@@ -124,12 +123,8 @@ def _torch_version(text: str, cuda: str | None) -> str:
     return f"{text[0]}.{text[1:-1]}.{text[-1]}"
 
 
-class TargetTags(dict["Tag", int]):
-    """The tags of wheels that a Python loads, with their places: the best first, which has 0."""
-
-    @cached_property
-    def platforms(self) -> frozenset[str]:
-        return frozenset(tag.platform for tag in self)
+# The tags of wheels that a Python loads, with their places: the best first, which has 0.
+TargetTags: TypeAlias = "dict[Tag, int]"
 
 
 def supported_tags(target: Interpreter) -> TargetTags:
@@ -141,7 +136,7 @@ def supported_tags(target: Interpreter) -> TargetTags:
 
     found = re.match(r"(\d+)\.(\d+)", target.version or "")
     if found is None or not target.platform_tag:
-        return TargetTags()
+        return {}
     python = (int(found[1]), int(found[2]))
     platforms = [target.platform_tag]
     if sys.platform == "linux" and target.platform_tag.startswith("linux"):
@@ -152,7 +147,7 @@ def supported_tags(target: Interpreter) -> TargetTags:
         *tags.cpython_tags(python, abis=[abi], platforms=platforms),
         *tags.compatible_tags(python, interpreter, platforms),
     )
-    return TargetTags((tag, place) for place, tag in enumerate(dict.fromkeys(loaded)))
+    return {tag: place for place, tag in enumerate(dict.fromkeys(loaded))}
 
 
 def tag_rank(wheel: Iterable[Tag], target: TargetTags) -> int | None:
@@ -168,7 +163,7 @@ def tag_misfit(wheel: Iterable[Tag], target: TargetTags) -> str | None:
     if not target:
         return "the tags that this Python loads are not known"
     best, platforms = next(iter(target)), {t.platform for t in wheel}
-    if platforms.isdisjoint(target.platforms):
+    if platforms.isdisjoint(tag.platform for tag in target):
         return f"made for {', '.join(sorted(platforms))}, this Python is {best.platform}"
     # abi3 and none: of that Python, with any ABI
     own = {t: t.interpreter if t.abi in {"abi3", "none"} else t.abi for t in wheel}
