@@ -18,7 +18,7 @@ from tritonwin.problems.catalogue import Advice, Entry
 from tritonwin.problems.conditions import allows, value_of
 from tritonwin.problems.records import Action, Finding, Problem, Question, Remedy
 from tritonwin.support import matrix
-from tritonwin.support.matrix import released, served_series, torch_tag, wanted_series
+from tritonwin.support.matrix import released, served_series, torch_tags, wanted_series
 from tritonwin.support.packages import FORK
 from tritonwin.system.shells import word
 
@@ -292,7 +292,7 @@ def context(facts: Facts) -> dict[str, str]:
         "amd_chip": chip.name if chip and chip.family else None,
         "cuda_tag": None
         if _not_nvidia(facts)
-        else torch_tag(driver.cuda if driver else None, gpu.compute_capability if gpu else None),
+        else next(iter(torch_tags(driver and driver.cuda, gpu and gpu.compute_capability)), None),
     }
     return {name: value for name, value in values.items() if value}
 

@@ -327,11 +327,11 @@ def _blocks(
 def _stream(
     url: str, timeout: float, headers: Mapping[str, str], said: Message | None
 ) -> Iterator[bytes]:
-    with _open(url, timeout, headers) as stream:
-        if said is not None:
-            for name, value in getattr(stream, "headers", Message()).items():
+    path, done = local_path(url), 0
+    with path.open("rb") if path is not None else _asked(url, timeout, headers) as stream:
+        for name, value in getattr(stream, "headers", {}).items():
+            if said is not None:
                 said.add_header(name, value)
-        done = 0
         while block := stream.read1(_BLOCK):
             done += len(block)
             yield block
@@ -340,10 +340,7 @@ def _stream(
         raise OSError(f"it broke off after {done} of {length} bytes")
 
 
-def _open(url: str, timeout: float, headers: Mapping[str, str]) -> io.BufferedIOBase:
-    path = local_path(url)
-    if path is not None:
-        return path.open("rb")
+def _asked(url: str, timeout: float, headers: Mapping[str, str]) -> io.BufferedIOBase:
     parts = checked(url)
     sent = {"User-Agent": f"tritonwin/{__version__}", **headers}
     if parts.username is not None:

@@ -219,7 +219,8 @@ def _torch_build(link: WheelLink, needs: Needs) -> str | None:
         return "the CPU build: builds for CUDA have +cu in their version" if needs.windows else None
     if needs.driver_cuda and older(needs.driver_cuda, built_for.cuda.split(".")[0]):
         return f"needs a driver for CUDA {built_for.cuda}, this one runs up to {needs.driver_cuda}"
-    kernels = matrix.torch_gpus(built_for.cuda)
+    tags = matrix.load().torch_tags
+    kernels = next((row.capability for row in tags if row.cuda == built_for.cuda), None)
     if kernels and not any(fits(gpu, kernels) for gpu in needs.gpus):
         return f"no kernels for sm_{needs.gpus[0].replace('.', '')}: built for {kernels}"
     return None

@@ -252,13 +252,3 @@ def torch_tags(driver_cuda: str | None, capability: str | None) -> tuple[str, ..
         if driver.major >= int(row.cuda.split(".")[0])
         and (capability is None or fits(capability, row.capability))
     )
-
-
-def torch_tag(driver_cuda: str | None, capability: str | None) -> str | None:
-    """The best of `torch_tags`, None where none is known to fit."""
-    return next(iter(torch_tags(driver_cuda, capability)), None)
-
-
-def torch_gpus(cuda: str) -> str | None:
-    """The GPUs, as a specifier, that torch's builds for this CUDA serve; None: not known."""
-    return next((row.capability for row in load().torch_tags if row.cuda == cuda), None)

@@ -102,14 +102,10 @@ def look_into(link: WheelLink, seconds: float = _SECONDS) -> WheelContent:
     path = addresses.local_path(link.location)
     if path is not None:
         return content_of(path)
-    # some mirrors serve the metadata of PEP 658 without saying so
-    address = link.metadata or (f"{link.location}.metadata" if link.index else None)
-    if address is not None:
-        try:
-            metadata = download.read(address, limit=METADATA_LIMIT, timeout=seconds)
-            return WheelContent(requires=_requires(metadata))
-        except DownloadError:
-            pass
+    if link.metadata is not None:
+        with contextlib.suppress(DownloadError):
+            metadata = download.read(link.metadata, limit=METADATA_LIMIT, timeout=seconds)
+            return WheelContent(requires=_requires(_headers(metadata)))
     try:
         with RangedFile(link.location, most=_MOST_READ, timeout=seconds) as parts:
             if link.size is not None and link.size != parts.size:
@@ -138,14 +134,10 @@ def _content(file: IO[bytes], name: WheelName, size: int, *, deep: bool = True) 
     """Raises NoRangesError where METADATA alone is more than may be read."""
     try:
         with zipfile.ZipFile(file) as wheel:
-            metadata = _metadata(wheel, size)
-            headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"), True)
+            headers = _headers(_metadata(wheel, size))
             wrong = _misnamed(headers, name) or _misread(wheel) or _incomplete(wheel)
-            return WheelContent(
-                wrong=wrong,
-                requires=_requires(metadata),
-                modules=tuple(_modules(wheel)) if deep and not wrong else (),
-            )
+            modules = tuple(_modules(wheel)) if deep and not wrong else ()
+            return WheelContent(wrong=wrong, requires=_requires(headers), modules=modules)
     except TooMuchError as error:
         return WheelContent(wrong=str(error))
     except NoRangesError:
@@ -235,8 +227,11 @@ def _metadata(wheel: zipfile.ZipFile, packed: int) -> bytes:
         return stream.read(METADATA_LIMIT)
 
 
-def _requires(metadata: bytes) -> tuple[str, ...]:
-    headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"), headersonly=True)
+def _headers(metadata: bytes) -> Message:
+    return HeaderParser().parsestr(metadata.decode("utf-8", "replace"), headersonly=True)
+
+
+def _requires(headers: Message) -> tuple[str, ...]:
     return tuple(" ".join(str(line).split()) for line in headers.get_all("Requires-Dist", []))
 
 
