@@ -273,6 +273,7 @@ def context(facts: Facts) -> dict[str, str]:
     driver = facts.nvidia_driver
     chip = amd.chip(facts.amd_card.architecture) if facts.amd_card and facts.windows else None
     of_amd = value_of("vendor", facts) == "amd"
+    tags = torch_tags(driver.cuda if driver else None, gpu.compute_capability if gpu else None)
     folder = target.base_prefix if target else None
     if target and target.kind != "venv":  # those must have named their base
         folder = folder or target.prefix
@@ -290,9 +291,7 @@ def context(facts: Facts) -> dict[str, str]:
         "torch_index": matrix.load().torch_index,
         "amd_index": matrix.load().amd.address if facts.windows and of_amd else None,
         "amd_chip": chip.name if chip and chip.family else None,
-        "cuda_tag": None
-        if _not_nvidia(facts)
-        else next(iter(torch_tags(driver and driver.cuda, gpu and gpu.compute_capability)), None),
+        "cuda_tag": None if _not_nvidia(facts) else next(iter(tags), None),
     }
     return {name: value for name, value in values.items() if value}
 

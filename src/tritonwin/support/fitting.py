@@ -206,14 +206,16 @@ def _package_gpus(link: WheelLink, needs: Needs) -> str | None:
 
 def _torch_build(link: WheelLink, needs: Needs) -> str | None:
     built_for = link.built_for
-    if built_for.backend != needs.backend if needs.backend else needs.other_gpu and built_for.cuda:
-        return f"not a build for this machine's GPU ({(needs.other_gpu or '').upper()})"
-    if needs.other_gpu and not needs.backend and built_for.backend in {"rocm", "xpu"}:
-        return f"a build for {built_for.backend.upper()}, which no GPU here can use"
+    if needs.backend:
+        wrong = built_for.backend != needs.backend
+    elif needs.gpus:
+        wrong = built_for.backend is not None
+    else:  # builds for the processor are left
+        wrong = bool(needs.other_gpu and (built_for.cuda or built_for.backend in {"rocm", "xpu"}))
+    if wrong:
+        return f"not a build for this machine's GPU ({(needs.other_gpu or 'NVIDIA').upper()})"
     if not needs.gpus:
         return None
-    if built_for.backend:
-        return f"a build for {built_for.backend.upper()}, this machine has an NVIDIA GPU"
     if built_for.cuda is None:
         # the default index has CPU builds for Windows, and names them like any other
         return "the CPU build: builds for CUDA have +cu in their version" if needs.windows else None
@@ -241,18 +243,12 @@ def _torch_generation(link: WheelLink, needs: Needs) -> str | None:
 
 
 def _torch_has_triton(link: WheelLink, needs: Needs) -> str | None:
-    if not needs.windows:
-        return None
     version = str(link.name.version)
     pair = matrix.load().pair(version)
-    if pair is None:
-        known = matrix.load().pairs
-        if older(version, known[0].torch):
-            return f"no triton-windows serves a torch before {known[0].torch}"
-        return f"no triton-windows is known for torch {series(version)} yet"
-    if pair.windows is None:
-        return f"torch {pair.torch} wants Triton {pair.triton}, which has no triton-windows yet"
-    return None
+    if not needs.windows or (pair and pair.windows):
+        return None
+    wanted = f", which wants Triton {pair.triton}" if pair else ""
+    return f"no triton-windows is known to serve torch {version}{wanted}"
 
 
 def _triton_pair(link: WheelLink, needs: Needs) -> str | None:

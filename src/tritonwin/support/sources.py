@@ -248,7 +248,7 @@ def _from_network(place: Place, address: str, sources: Sources) -> Listing | Non
         said = f"{place.name}: {error}".removeprefix(": ")
         return Listing(
             links=tuple(links),
-            notes=(f"{said}{advice}{instead}",),
+            notes=(f"{said}{instead}{advice}",),
             unread=before is None and not sources.offline,
         )
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
