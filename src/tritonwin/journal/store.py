@@ -299,23 +299,15 @@ def locked(path: Path, target: str, wait: float) -> Iterator[None]:
         JournalError: the lock file cannot be made.
     """
     end = time.monotonic() + wait
-    while (descriptor := _tried(path)) is None:
-        if time.monotonic() >= end:
-            raise TargetBusyError(
-                f"another tritonwin is at work on {target}",
-                "Wait until it has finished, or end it, and try again.",
-            )
-        time.sleep(_PAUSE)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _tried(path: Path) -> int | None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return hold(path)
+        while (descriptor := hold(path)) is None:
+            if time.monotonic() >= end:
+                raise TargetBusyError(
+                    f"another tritonwin is at work on {target}",
+                    "Wait until it has finished, or end it, and try again.",
+                )
+            time.sleep(_PAUSE)
     except OSError as error:
         refused = refusal(path, error)
         if error.errno != errno.ENOSPC:
@@ -324,3 +316,7 @@ def _tried(path: Path) -> int | None:
                 f"new change another one can be named in the variable {DATA_VARIABLE}."
             )
         raise refused from error
+    try:
+        yield
+    finally:
+        os.close(descriptor)

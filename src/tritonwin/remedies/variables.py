@@ -22,11 +22,7 @@ from tritonwin.system.winapi import in_ascii
 CACHES = {"TRITON_CACHE_DIR": "t", "TORCHINDUCTOR_CACHE_DIR": "i"}
 
 _CONSOLES = "Consoles that are open keep the old value: open a new one."
-_WHERE: dict[tuple[StoredScope, ...], str] = {
-    (): "in what tritonwin starts",
-    ("user",): "for this user",
-    ("machine",): "for all users",
-}
+_WHERE: dict[StoredScope, str] = {"user": "for this user", "machine": "for all users"}
 
 
 def plan_variable(context: PlanContext, *, variable: str, value: str | None = None) -> SetVariable:
@@ -45,7 +41,8 @@ def plan_variable(context: PlanContext, *, variable: str, value: str | None = No
         variable=variable,
         value=None,
         scopes=scopes,
-        what=f"unset {variable} {_WHERE.get(scopes, 'for this user and for all users')}",
+        what=f"unset {variable} "
+        + (" and ".join(_WHERE[scope] for scope in scopes) or "in what tritonwin starts"),
         admin="machine" in scopes,
         note=_CONSOLES
         if scopes
