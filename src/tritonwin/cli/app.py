@@ -119,9 +119,11 @@ def _run(args: Sequence[str]) -> int:
         result = main.main(args=words, prog_name="tritonwin", standalone_mode=False)
         sys.stdout.flush()
     except UserError as error:
-        return endings.refuse(args, str(error), error.help)
+        endings.say(args, str(error), error.help)
+        return Exit.USAGE
     except click.ClickException as error:
-        return endings.refuse(args, *_misused(error, args))
+        endings.say(args, *_misused(error, args))
+        return Exit.USAGE
     except (click.Abort, KeyboardInterrupt) as ended:
         with contextlib.suppress(OSError):
             print("interrupted", file=sys.stderr)  # noqa: T201

@@ -21,12 +21,6 @@ _NOT_WHOLE = (
 )
 
 
-def refuse(args: Sequence[str], message: str, help_text: str) -> int:
-    """Print why the input cannot be used; the exit status for that."""
-    _say(args, message, help_text)
-    return Exit.USAGE
-
-
 def failed(args: Sequence[str], error: Exception) -> int:
     """Print why the command failed, or that its output could not be written; the exit status."""
     failure = _output_failure() if isinstance(error, OSError) else None
@@ -43,13 +37,13 @@ def failed(args: Sequence[str], error: Exception) -> int:
         reason = failure.strerror or str(failure)
         full = "the disk is full: " if failure.errno in _FULL else ""
         message = f"{full}the answer cannot be written to standard output: {reason}"
-        _say((), message, _NOT_WHOLE)
+        say((), message, _NOT_WHOLE)
     elif isinstance(error, OSError) and error.errno in _FULL:
-        _say(args, f"the disk is full: {error}", "Make room, and run it again.")
+        say(args, f"the disk is full: {error}", "Make room, and run it again.")
     elif isinstance(error, MemoryError) or str(error) == _NO_THREAD:
-        _say(args, "the system gives no more threads or memory", _MORE_ROOM)
+        say(args, "the system gives no more threads or memory", _MORE_ROOM)
     else:
-        _say(
+        say(
             args,
             f"tritonwin itself failed: {type(error).__name__}: {error}",
             "Run it again with the variable TRITONWIN_DEBUG=1 and report what it prints.",
@@ -70,7 +64,7 @@ def _output_failure() -> OSError | None:
     return None
 
 
-def _say(args: Sequence[str], message: str, help_text: str) -> None:
+def say(args: Sequence[str], message: str, help_text: str) -> None:
     """Print an error: as JSON on standard output if asked for, else or if that fails on stderr."""
     from tritonwin.output import documents
     from tritonwin.output.invocation import spoken

@@ -153,12 +153,9 @@ class Group(click.Group):
     context_class = HelpContext
 
     def __init__(self, *args: Any, **more: Any) -> None:
-        # without a command, a line is said: click's versions do not agree on the status
-        usual = {
-            "no_args_is_help": False,
-            "context_settings": {"help_option_names": ["-h", "--help"]},
-        }
-        super().__init__(*args, **{**usual, **more})
+        super().__init__(*args, **more)
+        self.context_settings = {"help_option_names": ["-h", "--help"]}
+        self.no_args_is_help = False  # a line is said: click's versions do not agree on the status
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         cmd.context_class = HelpContext
