@@ -85,7 +85,8 @@ def refuse_unknown(kind: str, names: Iterable[str], known: Collection[str]) -> N
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            meant = f"Do you mean {near[0]}?" if near else f"There are {', '.join(known)}."
+            listed = ", ".join(known if len(known) < 40 else [*list(known)[:9], "and others"])
+            meant = f"Do you mean {near[0]}?" if near else f"There are {listed}."
             raise UserError(f"there is no {kind} {name!r}", meant)
 
 

@@ -24,7 +24,7 @@ from tritonwin.errors import Exit
 if TYPE_CHECKING:
     from tritonwin.verify.records import Verdict
 
-_CHIP = matching(re.compile("gfx[0-9a-f]{3,4}").fullmatch, "the gfx name of a chip: gfx1100")
+_CHIP = matching(re.compile("gfx[0-9a-f]{3,4}").fullmatch, "a chip's gfx name, such as gfx1100")
 # a script that goes on after 0 must not take a PC without a GPU for proven, nor for broken
 _STATUS: dict[Verdict, Exit] = {
     "proven": Exit.DONE,
