@@ -216,10 +216,11 @@ def one_fix(lane: Lane) -> tuple[float, float]:
         )  # fmt: skip
         taken = time.perf_counter() - start
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    outcome = events[-1]["outcome"]
+    outcome = events[-1]["event"]["outcome"]
     if outcome["status"] != "proven":
         sys.exit(f"fix did not prove it: {done.stdout[-2000:]}{done.stderr}")
-    steps = [f"{e['seconds']:.1f} {e['event']} {e.get('text', '')[:40]}".rstrip() for e in events]
+    told = [(line["seconds"], line["event"]) for line in events]
+    steps = [f"{at:.1f} {e['event']} {e.get('text', '')[:40]}".rstrip() for at, e in told]
     rungs = [f"{rung['id']} {rung['seconds']:.1f}" for rung in outcome["proof"]]
     print(f"pip alone {pip:.2f} s, fix {taken:.2f} s: {', '.join([*steps, *rungs])}", flush=True)
     return taken, pip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tritonwin.facts.records import Facts, Gpu, Interpreter
+from tritonwin.facts.records import Facts, Gpu, Interpreter, Triton
 from tritonwin.output.text import size
 
 ABSENT = "not installed"
@@ -25,7 +25,7 @@ def known(facts: Facts) -> dict[str, str]:
         "GPU": "; ".join(filter(None, (*map(gpu_name, facts.gpus), _drivers(facts)))),
         "Python": _python(facts.target) if facts.target else "",
         "PyTorch": facts.torch.version if facts.torch else "",
-        "Triton": triton_name(facts),
+        "Triton": _triton(facts, facts.triton) if facts.triton else "",
         "CUDA": _cuda(facts),
         "Compiler": _compiler(facts),
     }
@@ -51,14 +51,9 @@ def gpu_name(gpu: Gpu) -> str:
     return gpu.name + (f" ({kind})" if kind else "")
 
 
-def triton_name(facts: Facts) -> str | None:
-    """ "triton-windows 3.5.1.post24", or "Triton 3.5.1" where no distribution owns it."""
-    if facts.triton is None:
-        return None
-    owner = facts.distribution(facts.triton.distribution or "")
-    return (
-        f"{owner.name} {owner.version}" if owner else f"Triton {facts.triton.version or ''}".strip()
-    )
+def _triton(facts: Facts, triton: Triton) -> str:
+    owner = facts.distribution(triton.distribution or "")
+    return f"{owner.name} {owner.version}" if owner else triton.version or "unknown version"
 
 
 def _python(target: Interpreter) -> str:
