@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from platformdirs import user_data_dir
-
 from tritonwin.errors import UserError
 from tritonwin.system.files import is_file, is_folder
 from tritonwin.system.registry import Registry, this_registry
@@ -51,6 +49,8 @@ def data_folder(environment: Environment) -> Path:
     `%LOCALAPPDATA%\\tritonwin`, `~/.local/share/tritonwin`, or where the variable names another
     one, for a home that cannot be written.
     """
+    from platformdirs import user_data_dir  # late: the finders run where it is not installed
+
     named = environment.folder(DATA_VARIABLE)
     return (named or Path(user_data_dir("tritonwin", appauthor=False))).absolute()
 
