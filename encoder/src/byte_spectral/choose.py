@@ -93,6 +93,7 @@ def purpose(spec: Spec, dtype: torch.dtype, size: int) -> plans.Purpose:
     return (
         ("precision", spec.precision),
         ("bytes", dtype.itemsize),
+        ("parts", spec.parts),
         ("rows", pack.power_of_two(spec.W)),
         ("whole", spec.W % 32 == 0),
         ("turned", spec.W * 2 % spec.N != 0),

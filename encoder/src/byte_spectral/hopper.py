@@ -189,21 +189,19 @@ def _rows(frame, buffers, ready, out, tile, first, M, WAIT: gl.constexpr, S: gl.
 @gluon.jit
 def _chunk(frame, buffers, out, tile, first, chunk, M, S: gl.constexpr):
     """One chunk of bins of a row tile."""
-    K: gl.constexpr = S.K
-    E: gl.constexpr = S.features
-    BE: gl.constexpr = S.be
     both = spectrum(frame, buffers.index(chunk), S)
     re, im = re_and_im(warpgroup_mma_wait(0, deps=[both]), S)
-    column = (first + chunk) * BE
+    column = (first + chunk) * S.be
     kind: gl.constexpr = out.dtype.element_ty
     BITS: gl.constexpr = kind.primitive_bitwidth
     if S.parts == "reim":
-        put(placed((re * S.factor).to(kind), True, BE, BITS, S), out, tile, column, M, K, E, BE, S)
-        put(placed((im * S.factor).to(kind), True, BE, BITS, S), out + K, tile, column, M, K, E, BE,
-            S)  # fmt: skip
+        flat = placed((re * S.factor).to(kind), True, S.be, BITS, S)
+        put(flat, out, tile, column, M, S.K, S.features, S.be, S)
+        flat = placed((im * S.factor).to(kind), True, S.be, BITS, S)
+        put(flat, out + S.K, tile, column, M, S.K, S.features, S.be, S)
     else:
-        flat = placed(select_parts(re, im, S).to(kind), True, BE, BITS, S)
-        put(flat, out, tile, column, M, K, E, BE, S)
+        flat = placed(select_parts(re, im, S).to(kind), True, S.be, BITS, S)
+        put(flat, out, tile, column, M, S.K, S.features, S.be, S)
 
 
 @gluon.jit

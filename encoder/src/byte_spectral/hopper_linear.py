@@ -26,7 +26,11 @@ from byte_spectral.hopper import (
     select_parts,
     spectrum,
     store_layout,
+    thread_barrier,
 )
+
+LATER = gl.constexpr("{ .reg .pred p; .reg .u32 t; mov.u32 t, %tid.x; setp.ge.u32 p, t, 128; "
+                     "@p nanosleep.u32 2000; mov.b32 $0, $1; }")  # fmt: skip
 
 
 @gluon.constexpr_function
@@ -60,24 +64,17 @@ def _table_rows(table, x, tile, column, M, T, stride_x, history, BITS: gl.conste
 
 @gluon.jit
 def _emit(total, bias, table, x, out, tile, column, M, T, stride_x, history, S: gl.constexpr):
-    D: gl.constexpr = S.width
-    BD: gl.constexpr = S.bd
-    ORDERED: gl.constexpr = S.ordered
     kind: gl.constexpr = out.dtype.element_ty
     BITS: gl.constexpr = kind.primitive_bitwidth
+    total = placed(total, S.ordered, S.bd, BITS, S)
     if S.bias:
-        d = gl.arange(0, BD, layout=gl.SliceLayout(0, wide_layout(S)))
-        if ORDERED:
-            d = d // 32 * 32 + d % 8 // 2 * 8 + d % 32 // 8 * 2 + d % 2
-        d += column
-        total += gl.expand_dims(gl.load(bias + d, mask=d < D, other=0).to(gl.float32), 0)
+        d = column + gl.arange(0, S.bd, layout=gl.SliceLayout(0, store_layout(S, S.bd, BITS)))
+        added = gl.load(bias + d, mask=d < S.width, other=0)
+        total += gl.expand_dims(added.to(gl.float32), 0)
     if S.table:
-        total = placed(total, ORDERED, BD, BITS, S)
         rows = _table_rows(table, x, tile, column, M, T, stride_x, history, BITS, S)
         total = rows / (1.0 + gl.exp(-total)) if S.gated else rows + total
-        put(total.to(kind), out, tile, column, M, D, D, BD, S)
-    else:
-        put(placed(total.to(kind), ORDERED, BD, BITS, S), out, tile, column, M, D, D, BD, S)
+    put(total.to(kind), out, tile, column, M, S.width, S.width, S.bd, S)
 
 
 @gluon.jit
@@ -98,9 +95,8 @@ def _rows(both, frame, buffers, weights, ready, bias, table, x, lengths, out, ti
     CHUNKS: gl.constexpr = S.chunks
     ROWS: gl.constexpr = S.bm
     COLUMNS: gl.constexpr = S.bd
-    wide: gl.constexpr = wide_layout(S)
     operand: gl.constexpr = gl.DotOperandLayout(0, product_layout(S), 2)
-    acc = warpgroup_mma_init(gl.zeros((ROWS, COLUMNS), gl.float32, wide))
+    acc = warpgroup_mma_init(gl.zeros((ROWS, COLUMNS), gl.float32, wide_layout(S)))
     this = warpgroup_mma_wait(0, deps=[both])
     if WAIT and CHUNKS <= UNROLLED:
         for chunk in gl.static_range(CHUNKS - 1):
@@ -169,6 +165,9 @@ def project(x, taps, weight, bias, table, out, lengths, M, T, stride_x, history,
     _copy_weights(weight, weights, ready, column, S)
     frame = frame_of(x, lengths, tile, M, T, stride_x, history, S, operand)
     mbarrier.wait(ready[0], 0)
+    thread_barrier()  # the last one: then one warpgroup stores while the other multiplies
+    if S.ordered & (tile + step < tiles):  # the second waits 2 us
+        gl.inline_asm_elementwise(LATER, "=r,r", [tile], dtype=gl.int32, is_pure=False, pack=1)
     both = spectrum(frame, buffers.index(0), S)
     both, frame = _rows(both, frame, buffers, weights, ready, bias, table, x, lengths, out, tile,
                         tile + step, column, M, T, stride_x, history, True, S)  # fmt: skip

@@ -16,7 +16,7 @@ else:
 Plan = dict[str, Any]
 Purpose = tuple[tuple[str, object], ...]
 # of a special case, by `choose.purpose`
-CONDITIONS = ("precision", "bytes", "rows", "whole", "turned", "size")
+CONDITIONS = ("precision", "bytes", "parts", "rows", "whole", "turned", "size")
 
 
 @functools.cache
@@ -44,7 +44,7 @@ def plan(kind: str, capability: int, purpose: Purpose = ()) -> Plan | None:
 
 
 def size_of(count: int) -> int:
-    """0 to 6: how many programs a call of so many positions times bins has for the device."""
+    """0 to 7: how many programs a call of so many positions times bins has for the device."""
     return bisect.bisect(_data()["sizes"], count)
 
 

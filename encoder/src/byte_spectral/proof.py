@@ -15,11 +15,7 @@ from byte_spectral.definition import reference
 from byte_spectral.functional import byte_spectral
 
 # (batch, length, W, K, parts): the default, and lengths that fill no block
-CASES = (
-    (2, 1000, 64, 256, "mag"),
-    (1, 777, 32, 64, "reim"),
-    (3, 130, 64, 128, "power"),
-)
+CASES = ((2, 1000, 64, 256, "mag"), (1, 777, 32, 64, "reim"), (3, 130, 64, 128, "power"))
 ALLOWED = 1e-5  # "exact" is fp32 with taps in two halves
 
 

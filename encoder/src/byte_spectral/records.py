@@ -86,7 +86,7 @@ class Walk(Record):
         turns: positions after which the sums are turned.
         byte_limbs: fp16 summands of a byte times a cosine.
         gain: factor of the bytes that come and leave.
-        ahead: there are registers for the table while the sums of the chunks are made.
+        ahead: there are registers for the table while sums are made, and for its products.
     """
 
     tail: bool

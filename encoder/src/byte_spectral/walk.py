@@ -145,8 +145,7 @@ def _block_sums(row, first, oldest, end, ramp, left, taps, sums, S: gl.constexpr
         left[3].store((a - high_a.to(gl.float32)).to(gl.float16))
         left[4].store((b - high_b.to(gl.float32)).to(gl.float16))
     p = gl.zeros((ROWS, WIDTH), gl.float32, mma)
-    c = gl.zeros((ROWS, WIDTH), gl.float32, mma)
-    s = gl.zeros((ROWS, WIDTH), gl.float32, mma)
+    c, s = p, p
     for limb in gl.static_range(LIMBS):
         right = taps.index(limb).load(two)
         p = mma_v2(left[0].load(one), right, p)
@@ -239,7 +238,8 @@ def _starts(row, taps, left, sums, z, away, ramp, first, end, S: gl.constexpr,
 def _put(to, x, e, inside, live, S: gl.constexpr):
     """The parts at a position of each chunk; e^{iwr} is the phase to take off again."""
     COUNT: gl.constexpr = 2 if S.parts == "reim" else 1
-    values = _times(x, (e[0], -e[1])) if S.parts == "reim" else (select_parts(x[0], x[1], S),)
+    back = (x[0] * e[0] + x[1] * e[1], x[1] * e[0] - x[0] * e[1])
+    values = back if S.parts == "reim" else (select_parts(x[0], x[1], S),)
     for i in gl.static_range(COUNT):
         value = values[i]
         if S.lengths:
@@ -302,6 +302,7 @@ def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S:
     BLOCKS: gl.constexpr = S.steps // S.turns
     LIMBS: gl.constexpr = S.limbs
     E: gl.constexpr = S.features
+    PLAIN: gl.constexpr = S.sign == 0 or not S.ahead  # no registers for products of the table
     warps: gl.constexpr = gl.num_warps()
     lane: gl.constexpr = S.lane
     lanes: gl.constexpr = [32 * S.lane // S.bins, S.bins // S.lane]
@@ -360,9 +361,8 @@ def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S:
     to = to + (gl.expand_dims(chunk * (S.steps * E), 1) + gl.expand_dims(k, 0))
     thread_barrier()  # `moves` is written, under another shape
     for block in range(BLOCKS):
-        if S.early == 2:  # noqa: SIM102 - the one is known when compiling
-            if block == BLOCKS - 1:
-                gdc_launch_dependents()
+        if (S.early == 2) & (block == BLOCKS - 1):
+            gdc_launch_dependents()
         given = rows_of(moves.index(block).load(whole).permute([1, 0]), 2 * S.turns, S.rows,
                         log2(2 * S.turns), gl.SliceLayout(1, main))  # fmt: skip
         for r in gl.static_range(TURNS):
@@ -379,13 +379,17 @@ def walk(x, taps, table, turn, ramp, out, lengths, length, R, stride_x, skip, S:
             else:
                 far = (turns[2 * (TURNS + 1 + r)], turns[2 * (TURNS + 1 + r) + 1])
                 a = (new * e[0], new * e[1])
-                p = _add((p[0] + a[0], p[1] + a[1]), -old, far)
+                p = p[0] + a[0] - old * far[0], p[1] + a[1] - old * far[1]
                 a = _add(a, old, far)
             x_n = p
             if S.tail:
-                c = _add(c, cos(r, W), a)
-                s = _add(s, sin(r, W), a)
-                x_n = _add(_add(p, cos(r, W), c), sin(r, W), s)
+                e_c = (cos(r, W) * e[0], cos(r, W) * e[1])
+                c = _add(c, cos(r, W), a) if PLAIN else _add(c, old, e_c)
+                x_n = _add(p, cos(r, W), c)
+                if r > 0:  # compilers keep products with 0
+                    e_s = (sin(r, W) * e[0], sin(r, W) * e[1])
+                    s = _add(s, sin(r, W), a) if PLAIN else _add(s, old, e_s)
+                    x_n = _add(x_n, sin(r, W), s)
             _put(to + r * E, x_n, e, (t + r < R) & good, (t + r + skip < end) & good, S)
         to = to + TURNS * E
         t = t + TURNS

@@ -130,7 +130,7 @@ def test_walk(case: tuple[int, ...], parts: str, precision: str) -> None:
 
 
 @pytest.mark.parametrize("options", [
-    {"be": 32, "warps": 4}, {"warps": 16, "turns": 16, "registers": 128}, {"warps": 4, "steps": 32},
+    {"be": 32, "warps": 4}, {"warps": 16, "turns": 16, "registers": 128, "lane": 1}, {"warps": 4, "steps": 32},
     {"be": 32, "steps": 16, "warps": 4}, {"be": 32, "steps": 16, "warps": 8}, {"byte_limbs": 2},
     {"be": 64, "lane": 4, "turns": 4}, {"ahead": False, "registers": 128},
 ], ids=str)  # fmt: skip
