@@ -1,4 +1,4 @@
-"""HTML reports as a user gets them, for tests and for the pictures in docs/."""
+"""HTML reports as a user gets them, for tests."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw the pictures in docs/images from real output: a terminal as SVG, reports as PNG.
+"""Draw the terminal in docs/images from real output, as SVG for light and dark pages.
 
     python tools/pictures.py
 
@@ -8,17 +8,11 @@ The terminal shows `doctor` on a recorded Windows machine, and the end of `fix` 
 
 from __future__ import annotations
 
-import importlib
 import io
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
 
-import browser
-from browser import Scheme
 from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, DIMMED_MONOKAI, TerminalTheme
 from rich.text import Text
@@ -36,7 +30,7 @@ STORY = ROOT / "docs" / "stories" / "repair.md"
 PROMPT = r"C:\ComfyUI_windows_portable> "
 START = r".\python_embeded\python.exe tritonwin.pyz"
 WIDTH = 96  # no command of the story is longer
-THEMES: dict[Scheme, TerminalTheme] = {"light": DEFAULT_TERMINAL_THEME, "dark": DIMMED_MONOKAI}
+THEMES: dict[str, TerminalTheme] = {"light": DEFAULT_TERMINAL_THEME, "dark": DIMMED_MONOKAI}
 # rich's own frame, without the font that it takes from another host
 FRAME = Path(__file__).with_name("terminal.svg").read_text("utf-8")
 
@@ -87,18 +81,6 @@ def main() -> None:
             title="Command Prompt", theme=theme, code_format=FRAME, unique_id="t"
         )
         (IMAGES / f"terminal-{scheme}.svg").write_text(svg, "utf-8")
-    shots: tuple[tuple[str, int, int, Scheme], ...] = (
-        ("doctor", 900, 730, "light"),
-        ("doctor-phone", 390, 760, "dark"),
-    )
-    sys.path.insert(0, str(ROOT / "tests"))
-    report_pages: Any = importlib.import_module("report_pages")
-    with tempfile.TemporaryDirectory() as folder, browser.started(browser.provide()) as chromium:
-        file = Path(folder, "doctor.html")
-        file.write_text(report_pages.doctor(), encoding="utf-8")
-        for name, width, height, scheme in shots:
-            page = chromium.open(file.as_uri(), width=width, scheme=scheme)
-            page.screenshot(IMAGES / f"{name}.png", height=height)
 
 
 if __name__ == "__main__":

@@ -276,7 +276,7 @@ def equal(kept: list[Json]) -> str:
 
 
 def less(of: Columns, one: str, other: str) -> str:
-    """How much one arm is better or worse than another at each seed, as a list."""
+    """The difference of one arm from another at each seed, as a list."""
     text = ""
     for key, arms in of.items():
         base = {run["seed"]: run["all"] for run in arms.get(other, [])}

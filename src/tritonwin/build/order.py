@@ -211,7 +211,7 @@ def survey(
 def _environment(
     target: Interpreter | None, *, windows: bool, elsewhere: bool
 ) -> tuple[bool | None, str | None]:
-    """Whether the target has the module venv, and the folder of one that runs from anywhere."""
+    """True if the target has the module venv; the folder of a Python that runs from anywhere."""
     if target is None:
         return None, None
     runtime = ntpath.dirname(target.base_executable or target.executable)

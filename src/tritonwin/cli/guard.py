@@ -8,7 +8,8 @@ from tritonwin.errors import Exit
 _ABOUT = """
     Keep the versions of torch, Triton and attention packages that were proven to work.
 
-    The pip of this Python then refuses to replace them, and ComfyUI-Manager skips them.
+    The pip of this Python, conda, and uv in ComfyUI's folder then refuse to replace them;
+    ComfyUI-Manager skips them.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ _LACKING = {
 
 
 def known(facts: Facts) -> dict[str, str]:
-    """What is known of the machine, in the order and the words of triton-windows' form for bugs."""
+    """The known parts of the machine, in the order and words of triton-windows' form for bugs."""
     texts = {
         "GPU": "; ".join(filter(None, (*map(gpu_name, facts.gpus), _drivers(facts)))),
         "Python": _python(facts.target) if facts.target else "",

@@ -283,7 +283,7 @@ def of_undo(result: UndoResult) -> Iterator[TextLine]:
 
 
 def of_forgotten(folders: Iterable[Path]) -> Iterator[TextLine]:
-    """Where what was kept for the undo lies."""
+    """The folders that `undo --forget` leaves to be deleted."""
     return _listed(f"To free the disk, delete what was kept for the undo: {f}" for f in folders)
 
 

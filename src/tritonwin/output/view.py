@@ -172,7 +172,8 @@ def of_explanation(explanation: Explanation, name: str, *, here: bool = True) ->
     body: list[Block] = [line(f"{name}: {number(explanation.lines, 'line')}", "faint")]
     if explanation.known and (known := machine.known(explanation.facts)):
         texts = ", ".join(f"{fact} {text}" for fact, text in known.items())
-        body.append(line(f"Found in the log: {texts}", "faint"))
+        places = "the log" if here else "the log and the snapshot"
+        body.append(line(f"Found in {places}: {texts}", "faint"))
     body += found(problems)
     commands = any(p.remedy.commands or p.question for p in problems)
     where = ["Commands: on the machine that the log is of."] * commands

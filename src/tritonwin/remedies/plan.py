@@ -199,7 +199,7 @@ class FileText:
 
 @dataclass(frozen=True, kw_only=True)
 class KeepSet(_Change):
-    """Keep pip and ComfyUI-Manager from replacing a proven set, or do so no longer."""
+    """Keep pip, uv, conda and ComfyUI-Manager from replacing a proven set, or stop that."""
 
     action: Literal["keep-set"] = "keep-set"
     files: tuple[FileText, ...]

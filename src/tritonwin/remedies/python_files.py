@@ -123,7 +123,7 @@ def plan_headers(context: PlanContext, *, version: str, folder: str) -> CopyHead
 
 
 def _of_folder(version: str, context: PlanContext) -> FileSource | None:
-    """What the user named, or another Python on this machine, of the same release if there is one.
+    """The place that the user named, or a Python on this machine, of the same release if possible.
 
     An archive is looked into when it is unpacked.
     """

@@ -111,7 +111,7 @@ class TorchTag:
 
 @dataclass(frozen=True, kw_only=True)
 class AmdIndexes:
-    """AMD's own, with torch for ROCm.
+    """An index of AMD, with torch for ROCm.
 
     Attributes:
         address: of the index for all chips, whose parts for one chip are packages of their own.

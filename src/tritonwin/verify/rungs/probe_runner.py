@@ -44,7 +44,7 @@ def in_python(driver: Any) -> bool:
 
 
 def output_of(words: list[str], seconds: float) -> str:
-    """What a program printed; RuntimeError where it failed."""
+    """The output of a program; RuntimeError where it failed."""
     done = subprocess.run(
         words,
         stdin=subprocess.DEVNULL,
