@@ -30,11 +30,11 @@ _VERDICTS: Mapping[PatchStatus | DriverStatus | GuardState, str] = {
     "applied": "Patched. To undo it: tritonwin patch revert{at}",
     "reverted": "Everything is as it was before.",
     "nothing": "There is nothing to do.",
-    "refused": "Nothing was changed: it is not as any version that is known.",
-    "on": "It is on.",
-    "off": "It is off.",
-    "switched-on": "Switched on. To undo it: tritonwin {name} off{at}",
-    "switched-off": "Switched off.",
+    "refused": "Nothing was changed: this Triton is of no version that is known.",
+    "on": "{what} is on.",
+    "off": "{what} is off.",
+    "switched-on": "{what} is on now. To undo it: tritonwin {name} off{at}",
+    "switched-off": "{what} is off now.",
     "unchanged": "It was so before; nothing was changed.",
 }
 
@@ -149,7 +149,7 @@ def of_driver(outcome: DriverReport) -> Iterator[TextLine]:
     if hook and hook.starts and not (hook.damaged or hook.current):
         yield line(f"Another version of tritonwin wrote it. To renew it: tritonwin driver on{at}")
     yield from map(line, outcome.notes)
-    yield line(_VERDICTS[outcome.status].format(name="driver", at=at))
+    yield line(_VERDICTS[outcome.status].format(what="The driver in Python", name="driver", at=at))
 
 
 def of_guard(outcome: GuardReport) -> Iterator[TextLine]:
@@ -172,7 +172,7 @@ def of_guard(outcome: GuardReport) -> Iterator[TextLine]:
         yield line(f"pip follows the variable {name} instead of this: remove it.")
     if outcome.uv:
         yield line(f"uv keeps to it where UV_CONSTRAINT names {outcome.uv}")
-    yield line(_VERDICTS[outcome.status].format(name="guard", at=at), "strong")
+    yield line(_VERDICTS[outcome.status].format(what="The guard", name="guard", at=at), "strong")
 
 
 # -- caches
