@@ -244,6 +244,18 @@ def test_a_transfer_that_breaks_off(server: ListServer, tmp_path: Path, ranges: 
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
 
+def test_another_hash_after_each_break(
+    server: ListServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last transfer that is tried is whole, and of another content."""
+    monkeypatch.setattr(download, "_PAUSE", 0)
+    server.replies = {"/f": Reply(CONTENT, cut=100)}
+    with pytest.raises(DownloadError, match=SHA):
+        download.fetch(f"{server.address}/f", tmp_path / "f", sha256="0" * 64)
+    assert [status for _, status in server.asked] == [200, 206, 200, 206]
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(("url", "shown"), cases("places.toml", "shown"))
 def test_addresses_are_shown_without_passwords(url: str, shown: str) -> None:
     assert addresses.without_secrets(url) == shown

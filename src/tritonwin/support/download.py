@@ -129,7 +129,7 @@ def fetch(
                     raise
                 time.sleep(_PAUSE)
             except DownloadError:
-                if not had:
+                if not left or not had:
                     raise
                 part.unlink()  # what came before may be the fault
         try:
