@@ -16,11 +16,11 @@ GIB = 2**30
 
 
 def summary(root: Path, whole: float) -> dict[str, Any]:
-    plan, state = (json.loads((root / f"{n}.json").read_text("utf-8")) for n in ("plan", "state"))
+    plan, runs = (json.loads((root / f"{n}.json").read_text("utf-8")) for n in ("plan", "state"))
     logs = (log.read_text("utf-8").splitlines()[1:] for log in (root / "s").rglob(".ninja_log"))
     rows = (line.split("\t") for lines in logs for line in lines)
     files = {Path(r[3]).name: round((int(r[1]) - int(r[0])) / 1000, 1) for r in rows}
-    runs, cores = state["runs"], len(os.sched_getaffinity(0))
+    cores = len(os.sched_getaffinity(0))
     wall = sum(run["seconds"] for run in runs)
     cpu = sum(files.values())  # a compiler has one thread
     peak = max(run["peak_memory"] for run in runs) / GIB
