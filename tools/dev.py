@@ -36,7 +36,7 @@ REPORTS = ROOT / ".test-reports"
 Command = list[str | Path]
 
 # Now and then Wine refuses to start a process with ERROR_INTERNAL_ERROR; that and nothing else is
-# tried once more, and pytest counts it as "rerun".
+# tried again, and pytest counts it as "rerun".
 WINE_HICCUP: Command = [
     "--reruns",
     "1",

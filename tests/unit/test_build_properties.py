@@ -1,6 +1,6 @@
 """No plan, on whatever machine, asks for what the tables forbid or the machine has not.
 
-What is forbidden is said here once more, independently of the planner: from the facts of
+What is forbidden is said here again, independently of the planner: from the facts of
 crt/host_config.h, the STL and the setup.py of the releases.
 """
 

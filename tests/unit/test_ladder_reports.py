@@ -86,7 +86,7 @@ def test_markdown_shows_foreign_text_as_it_is() -> None:
 @pytest.mark.parametrize("ending", ["md", "html", "json"])
 def test_reports_are_written_whole_without_names(tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"proof.{ending}"
-    for _ in range(2):  # a report of ours is replaced
+    for _ in range(2):  # a report of its own is replaced
         refuse_place(file)
         write_report(REDACTOR.record(REPORT), file)
     text = file.read_text("utf-8")

@@ -82,7 +82,7 @@ def test_a_proof_goes_with_what_it_rested_on(setting: Setting) -> None:
         write_proven(facts, home)
         assert setting.undo(*yes).status == 0
         assert (read_proven(target, home) is not None) is kept
-    # what was given back long ago is no reason to drop a proof of today
+    # what was undone long ago is no reason to drop a proof of today
     write_proven(facts, home)
     earlier = setting.undo("--list").out.split()[0]
     setting.undo(earlier, "--yes")

@@ -19,7 +19,7 @@ from winlane.process import Result
 FULL = pytest.mark.full
 LONG = "\\".join(["long folder " + "x" * 38] * 4)
 # name: the application's folder, its Python's folder and the folder of the file, both below it.
-# Not here: a percent sign, since Wine's cmd expands what came out of a variable once more, which
+# Not here: a percent sign, since Wine's cmd expands what came out of a variable again, which
 # Windows' does not (tests/unit/test_pyz.py: no `call`, which does, is given one); a semicolon in
 # Python's own folder, since Wine parts the folders there in which it looks for DLLs.
 SHAPES = {

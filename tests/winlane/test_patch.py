@@ -95,7 +95,7 @@ def test_enough_at_import_time(machine: Machine, version: Version) -> None:
     package = [line for line in sources(made) if " triton/" in line]
     assert package == [line for line in before if " triton/" in line]
     assert_launched(made, overlay.run(made, *STAGES))
-    # and once more, from what the first run kept
+    # and again, from what the first run kept
     again = overlay.run(made, *STAGES)
     assert all("ok" in each for each in again.values())
     assert "tritonwin:" not in again["launch"]["printed"]

@@ -60,7 +60,7 @@ def test_an_environment_of_uv_is_put_right_and_given_back(lane: Lane, machine: M
     (missing,) = (p for p in found["problems"] if p["id"] == "triton-missing")
     (command,) = missing["remedy"]["commands"]
     assert command.startswith(f'uv pip install --python "{env.python}" -U "triton-windows')
-    # what uv's own variables and pip's say of where to install is no business of ours
+    # what uv's own variables and pip's say of where to install does not count
     machine.variables.update(PIP_USER="1", PIP_TARGET=r"C:\elsewhere", PIP_REQUIRE_VIRTUALENV="1")
     wheels = lane.wheels("3.12", ["triton-3.8", "pip"])
     done = machine.tool(

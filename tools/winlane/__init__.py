@@ -3,7 +3,7 @@
     from winlane import Lane, Machine
 
 `Lane.ready()` sets everything up below one cache folder, without root and without installing
-anything; `Machine` is the Windows of one test, given back as it was found. See `python -m winlane`.
+anything; `Machine` is the Windows of one test, restored as it was found. See `python -m winlane`.
 """
 
 from winlane.environment import Environment

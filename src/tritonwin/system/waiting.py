@@ -107,7 +107,7 @@ class WaitingThreads:
     """A few threads, each waiting for a program that it started with `process.run`.
 
     Who waits for a thread looks now and then, and takes no lock: a Ctrl-C could come between the
-    taking and the giving back, and the thread would wait for the lock for ever.
+    taking and the release, and the thread would wait for the lock for ever.
     """
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
