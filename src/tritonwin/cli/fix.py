@@ -25,7 +25,9 @@ from tritonwin.errors import Exit
 @click.option("--yes", is_flag=True, help="Make the changes without asking.")
 @click.option("--only", multiple=True, metavar="ID", help="Solve this problem alone (repeatable).")
 @find_links_option
-@click.option("--index", "indexes", multiple=True, metavar="URL", help="In the place of pip's own.")
+@click.option(
+    "--index", "indexes", multiple=True, metavar="URL", help="Ask this index, not pip's own."
+)
 @click.option("--offline", is_flag=True, help="Fetch nothing: use what is on this machine.")
 @path_option("--headers", "PATH", "Take Python's headers from this folder or zip.")
 @click.option("--machine-wide", is_flag=True, help="Allow changes for all users of this machine.")
