@@ -17,6 +17,7 @@ import time
 import winreg
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ctypes import wintypes
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -199,6 +200,33 @@ def test_everything_changes_and_comes_back(repair: Repair) -> None:
     assert {name: WindowsRegistry().stored(KEY, name) for name in VALUES} == VALUES
     assert repair.restore() == []
     assert repair.state() == before
+
+
+def test_every_window_hears_of_changed_variables(repair: Repair) -> None:
+    """As of those that `setx` changes."""
+    heard: list[str] = []
+    user32 = ctypes.WinDLL("user32")
+    window_type, number = wintypes.HWND, ctypes.c_ssize_t
+    kinds = (window_type, wintypes.UINT, wintypes.WPARAM, wintypes.LPARAM)
+    user32.CreateWindowExW.restype = window_type
+    user32.DefWindowProcW.argtypes, user32.DefWindowProcW.restype = kinds, number
+
+    @ctypes.WINFUNCTYPE(number, *kinds)
+    def hear(window: int, message: int, what: int, text: int) -> int:
+        if message == 0x001A:  # WM_SETTINGCHANGE
+            heard.append(ctypes.wstring_at(text))
+        return int(user32.DefWindowProcW(window, message, what, text))
+
+    window = window_type(user32.CreateWindowExW(0, "STATIC", "", *[0] * 5, *[None] * 4))
+    assert window
+    user32.SetWindowLongPtrW(window, -4, hear)  # its procedure
+    try:
+        repair.apply()
+        assert heard == ["Environment"]
+        assert repair.restore() == []
+    finally:
+        user32.DestroyWindow(window)
+    assert heard == ["Environment"] * 2
 
 
 def test_a_dll_that_is_loaded_is_replaced(repair: Repair) -> None:
