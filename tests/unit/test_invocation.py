@@ -12,7 +12,8 @@ import pytest
 from cases import cases
 
 from tritonwin.cli.app import run
-from tritonwin.output import invocation
+from tritonwin.output import html, invocation
+from tritonwin.output.blocks import Fold, Section, line
 from tritonwin.output.terminal import print_note
 from tritonwin.system.host import Environment
 
@@ -80,6 +81,14 @@ def test_what_is_printed_can_be_typed(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == f"See it: {PYZ} doctor\n"
     assert run(["undo", "nothing", "--yes"]) == 2
     assert f"List them: {PYZ} undo --list" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("from_the_single_file")
+def test_a_page_about_another_machine_names_no_command_of_this_one() -> None:
+    told = (line("help: tritonwin doctor"),)
+    parts = Section("x", "problem", "x", "bad", told, told), Fold("more", told)
+    assert PYZ in html.rendered(parts)
+    assert PYZ not in html.rendered(parts, own=False)
 
 
 @pytest.mark.usefixtures("from_the_single_file")

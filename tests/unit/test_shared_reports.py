@@ -26,6 +26,7 @@ from tritonwin.facts import snapshot
 from tritonwin.facts.records import Facts
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.redaction.redactor import Redactor
+from tritonwin.output import invocation
 from tritonwin.output import proof as proof_report
 from tritonwin.output.markdown import issue
 from tritonwin.output.view import of_diagnosis
@@ -62,6 +63,7 @@ def leaks(text: str, name: str) -> list[str]:
 
 def rungs(place: str) -> tuple[RungResult, ...]:
     plain = RungResult(id="a", title="t", state="failed", detail=place, seconds=1, proves="p")
+    plain = replace(plain, problems=("triton-missing",))
     slash = "\\" if "\\" in place else "/"
     inner = json.dumps({"path": f"{place}{slash}x.py"})
     return (
@@ -144,7 +146,10 @@ def test_no_report_names_the_user(kind: str, name: str, home: str, variable: boo
         identity = Identity.this_machine(fake_host(Path(folder), env, windows=windows))
         redactor = Redactor(identity)
         for where in (own, place):
-            text = WRITTEN[kind](planted(own, place), where, redactor, identity, Path(folder))
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(invocation, "_of_this_process", lambda at=where: f"{at}/python t.pyz")
+                facts = planted(own, place)
+                text = WRITTEN[kind](facts, where, redactor, identity, Path(folder))
             if kind in {"snapshot", "build-info"}:
                 text = json.dumps(json.loads(text), ensure_ascii=False)
             assert leaks(text, name) == []

@@ -260,7 +260,11 @@ def test_the_cache_is_listed_cleared_and_given_back(setting: Setting) -> None:
     assert setting.call("cache", "clear", *python, stdin=b"n\n").status == 0
     assert tree_hash(setting.cache) == before
 
-    assert setting.call("cache", "clear", "--yes", *python).status == 0
+    cleared = setting.call("cache", "clear", "--yes", *python)
+    assert cleared.status == 0
+    identifier = setting.store.journals()[-1].id
+    commands = [said for said in cleared.out.splitlines() if "tritonwin undo" in said]
+    assert [said.split()[-1] for said in commands] == [identifier, identifier]
     assert [p.name for p in setting.cache.iterdir()] == ["KEPT"]
     report = setting.call("cache", "clear", "--all", "--yes", "--json", *python).document
     assert (report["cleared"], report["left"]) == ([], [str(setting.cache / "KEPT")])

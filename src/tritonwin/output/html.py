@@ -105,7 +105,7 @@ def _block(block: Block, own: bool) -> str:
 
 def _section(block: Section, own: bool) -> str:
     """A problem or a rung, with what to do above the reasons."""
-    parts = rendered(block.body)
+    parts = rendered(block.body, own=own)
     if block.remedy:
         todo = rendered(block.remedy, own=own)
         parts = f"<h3>Do this</h3>{todo}<h3>Why</h3>{parts}"

@@ -219,7 +219,7 @@ def of_clearing(clearing: Clearing) -> Iterator[Block]:
 
 def of_cleared(journal: str) -> Iterator[TextLine]:
     yield line(f"Cleared. To restore it: tritonwin undo {journal}")
-    yield line(f"To free the disk: tritonwin undo --forget {journal}, which names the folder")
+    yield line(f"To free the disk, give that up: tritonwin undo --forget {journal}")
 
 
 # -- journals and undo
@@ -284,7 +284,8 @@ def of_undo(result: UndoResult) -> Iterator[TextLine]:
 
 def of_forgotten(folders: Iterable[Path]) -> Iterator[TextLine]:
     """The folders that `undo --forget` leaves to be deleted."""
-    return _listed(f"To free the disk, delete what was kept for the undo: {f}" for f in folders)
+    where = "What was kept for the undo, and can be files of yours, is yours to delete:"
+    return _listed(f"{where} {folder}" for folder in folders)
 
 
 def _verdict(report: UndoReport) -> str:
