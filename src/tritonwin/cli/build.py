@@ -39,7 +39,9 @@ _REF = matching(
 @click.option("--plan", "only_plan", is_flag=True, help="Show the plan; build nothing.")
 @path_option("--snapshot", "FILE", "Plan alone, for the machine of this file.")
 @click.option("--script", "as_script", is_flag=True, help="Print the command as a batch file.")
-@click.option("--find-links", multiple=True, type=_FOLDER, metavar="DIR", help="Look here first.")
+@click.option(
+    "--find-links", multiple=True, type=_FOLDER, metavar="DIR", help="Take files from here."
+)
 @click.option("--resume", is_flag=True, help="Go on with the build that was interrupted.")
 @click.option("--yes", is_flag=True, help="Build without asking.")
 @click.option("--all", "everything", is_flag=True, help="Show the reason of every choice.")
