@@ -63,7 +63,8 @@ def _python(target: Interpreter) -> str:
 
 
 def _drivers(facts: Facts) -> str:
-    return ", ".join(f"driver {d.version or d.error}" for d in facts.drivers)
+    known = [d for d in facts.drivers if d.version or d.error]
+    return ", ".join(f"driver {d.version}" if d.version else f"driver: {d.error}" for d in known)
 
 
 def _cuda(facts: Facts) -> str:
