@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 
 from tritonwin.facts.records import Compiler, Facts, MsvcToolset
 from tritonwin.problems.check import (
+    NotApplicable,
     Seen,
     check,
     need,
@@ -197,11 +199,15 @@ def tinycc_path(facts: Facts) -> Iterator[Seen]:
     triton = need_triton(facts)
     taken = any(c.chosen and c.family == "tinycc" for c in facts.compilers)
     need(taken, "TinyCC is not the compiler that Triton takes")
-    page = str(need(facts.system.ansi_code_page, "the code page of Windows is not known"))
+    page = f"cp{facts.system.ansi_code_page}"
+    try:
+        codecs.lookup(page)
+    except LookupError:
+        raise NotApplicable("the code page of Windows is not known") from None
     headers = facts.python_dev.headers if facts.python_dev else None
     for what, path in (("TinyCC lies in", triton.tinycc), ("Python's headers lie in", headers)):
         # Windows would put `?` or a similar letter in the place of these
-        lacking = (c for c in path or "" if not c.encode(f"cp{page}", "ignore"))
+        lacking = (c for c in path or "" if not c.encode(page, "ignore"))
         if path and (letters := "".join(dict.fromkeys(lacking))):
-            text = f"{what} a folder whose name holds {letters}, which code page {page} has not"
+            text = f"{what} a folder whose name holds {letters}, which code page {page[2:]} has not"
             yield seen(text, path, value=letters)
