@@ -4,6 +4,7 @@
     python tools/pictures.py
 
 The terminal shows `doctor` on a recorded Windows machine, and the end of `fix` from docs/stories.
+Pictures of the local page: TRITONWIN_PICTURES=DIR pytest -m full tests/winlane/test_ui.py
 """
 
 from __future__ import annotations
