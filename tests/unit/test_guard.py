@@ -26,6 +26,7 @@ SETTINGS = {
     "no newline": b"[global]\ntimeout = 5",
     "install": b"[global]\nproxy = x\n[install]\r\nno-cache-dir = true\r\n\r\n[list]\r\nformat=json\r\n",
     "foreign": "# Größe 用户\n[install]\nfind-links = C:\\r%20x\n".encode(),
+    "other constraints": b"# no constraint here\n[install]\nbuild-constraint = a.txt\n",
 }
 
 

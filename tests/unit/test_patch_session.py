@@ -230,7 +230,8 @@ def test_a_python_without_triton_is_told_what_to_name(
     monkeypatch.setattr(of_python, "examine_target", lambda *_: target(tmp_path / "site"))
     with pytest.raises(UserError, match="has no Triton") as refused:
         of_python.of_python(None, None, 30)
-    assert "--triton DIR" in refused.value.help
+    # `driver` takes no folder
+    assert "patch also takes the folder: --triton DIR" in refused.value.help
 
 
 @pytest.mark.parametrize("by", ["python", "app"])

@@ -340,7 +340,7 @@ def of_python(
     if found is None or not is_file(found / "__init__.py"):
         raise UserError(
             f"{target.executable} has no Triton",
-            "Name the package folder itself, if it lies elsewhere: --triton DIR",
+            "Name the Python that has it: --python. patch also takes the folder: --triton DIR",
         )
     return PatchSession(
         package=found,

@@ -40,6 +40,7 @@ _UV = "uv.toml"
 _PIP = {True: "pip.ini", False: "pip.conf"}  # True: on Windows
 _MARK_OF_UTF8 = b"\xef\xbb\xbf".decode("latin-1")  # counts at the beginning alone
 _INSTALL = re.compile(r"^\[install\][^\n]*\n?", re.MULTILINE)
+_CONSTRAINT = re.compile(r"(?:^|\r)[ \t]*(?:--)?constraint[ \t]*[=:]", re.MULTILINE | re.IGNORECASE)
 # what packages are called in requirements files, where that is not their name
 _ALSO = {"triton-windows": "triton"}
 _CONDA = {"torch": "pytorch"}  # what conda calls them, where that is not their name
@@ -146,7 +147,7 @@ def _edited(path: Path, old: str, lines: Sequence[str]) -> str:
     if not joined:
         raise CannotRemedyError(
             f"{path} is written in a way that tritonwin cannot edit",
-            f"Edit its section [install] by hand: {lines[0]}",
+            f"Edit its section [install] by hand, and run this again: {lines[0]}",
         )
     return new
 
@@ -160,8 +161,10 @@ def _options(text: str) -> dict[str, dict[str, str]]:
 
 def _has_its_own(path: Path, text: str) -> bool:
     """True for settings with constraints, or in a form that no block can precede."""
-    settings = path.name in {_UV, *_PIP.values()}
-    return settings and ("constraint" in text.lower() or text.startswith(_MARK_OF_UTF8))
+    if path.name not in {_UV, *_PIP.values()}:
+        return False
+    own = "constraint-dependencies" in text if path.name == _UV else _CONSTRAINT.search(text)
+    return bool(own) or text.startswith(_MARK_OF_UTF8)
 
 
 def _block(lines: Sequence[str]) -> str:
