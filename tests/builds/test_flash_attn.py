@@ -68,13 +68,13 @@ def undisturbed(
     built = runner.build(plan, world.context())
     assert built.wheel, Path(built.log).read_text()[-4000:]
     assert world.compiled().total() == STEPS
+    content = interrupting.content(Path(built.wheel))
     wheel = tagged(Path(built.wheel), plan.local_version)
-    assert str(wheel) == built.wheel, "setup.py itself gives the local version"
     assert f"-{VERSION}+{plan.local_version}-" in wheel.name
     shown = wheels.prove(plan, wheel, PIP)
     assert shown.holds, shown
     assert shown.archs == ("8.0", "9.0")
-    return interrupting.content(wheel)
+    return content
 
 
 # at the first file, while the first ones run, where backward, split and forward files meet, at the

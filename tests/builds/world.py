@@ -135,6 +135,7 @@ class World:
             "HOME": str(self.folder),
             "LANG": "C.UTF-8",
             "CXX": str(self.folder / "c++"),
+            "FLASH_ATTN_LOCAL_VERSION": "own",
         }
         return BuildContext(
             pip=lambda: PIP,

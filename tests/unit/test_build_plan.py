@@ -332,12 +332,14 @@ def test_variables_that_programs_would_misread() -> None:
 
 def test_the_plans_environment_on_linux(tmp_path: Path) -> None:
     """No Visual Studio is captured; the plan's folders come first on PATH."""
-    machine = machines.having(linux(tmp_path), MAX_JOBS="64 ", PYTHONPATH="x", KEPT=" 1 ")
+    own = {"FLASH_ATTN_LOCAL_VERSION": "own", "PYTHONPATH": "x", "KEPT": " 1 "}
+    machine = machines.having(linux(tmp_path), MAX_JOBS="64 ", **own)
     made = replace(plan(Order(recipe=FLASH), machine), path=("/first",))
     found = variables(made, machine.host)
     folders = f"{made.layout.python.parent}:{Path(made.target).parent}:/first"
     assert found["PATH"] == f"{folders}:{tmp_path / 'bin'}"
     assert (found["MAX_JOBS"], found["KEPT"]) == ("8", "1")
+    assert not {"FLASH_ATTN_LOCAL_VERSION", "PYTHONPATH"} & found.keys()
     bare = replace(machine.host, env=Environment({}, windows=False))
     assert variables(made, bare)["PATH"] == folders
 

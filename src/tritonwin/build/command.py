@@ -26,6 +26,7 @@ from tritonwin.system.shells import ScriptError
 
 # variables that would change a build without being seen
 _CLEARED = (
+    "FLASH_ATTN_LOCAL_VERSION",  # the plan's is put into the wheel
     "FLASH_ATTENTION_SKIP_CUDA_BUILD",
     "FLASH_ATTENTION_FORCE_CXX11_ABI",
     "FLASH_ATTENTION_TRITON_AMD_ENABLE",
