@@ -386,10 +386,11 @@ def test_a_wheel_that_exists_is_found_first(tmp_path: Path, file: str, fits: boo
     assert anyway.wheel is None
 
 
+@pytest.mark.parametrize("ref", [None, "v1"])
 @pytest.mark.parametrize("address", cases("source_addresses.toml", "with_secrets"))
-def test_an_address_with_a_secret_is_refused(tmp_path: Path, address: str) -> None:
+def test_an_address_with_a_secret_is_refused(tmp_path: Path, address: str, ref: str | None) -> None:
     with pytest.raises(UserError, match="without a login or token") as refused:
-        plan(Order(recipe="cuda-extension", source=address), linux(tmp_path))
+        plan(Order(recipe="cuda-extension", source=address, ref=ref), linux(tmp_path))
     assert "opaque" not in str(refused.value)
     assert "credential helper" in refused.value.help
 

@@ -29,7 +29,7 @@ from tritonwin.facts.redaction.redactor import hide_secrets
 from tritonwin.support.addresses import without_secrets
 from tritonwin.support.matrix import wanted_series
 from tritonwin.support.versions import series
-from tritonwin.system.files import is_file
+from tritonwin.system.files import is_file, is_folder
 
 _TRITON = "triton"
 _NVCC_FLAGS = "NVCC_APPEND_FLAGS"
@@ -279,7 +279,7 @@ def _named(request: Request, named: str) -> SourceOrigin:
     bare = re.sub(r"//[\w.-]+@", "//", named, count=1)  # as ADDRESS allows a user of ssh alone
     plain = hide_secrets(bare) == bare and _ARCHIVE not in named
     address = not local and plain and ADDRESS.fullmatch(named) is not None
-    if order.ref is not None and not address:
+    if order.ref is not None and (local or is_folder(file)):
         raise UserError(
             f"--ref names a commit of a repository, and {named} is taken as it is",
             "Check it out there, or give its address: --source file:///...",
@@ -296,7 +296,8 @@ def _named(request: Request, named: str) -> SourceOrigin:
         raise UserError(
             f"{without_secrets(named).rpartition('@')[2]} cannot be built: it is no folder with a "
             f"setup.py, no {_ARCHIVE} file, no address of a repository without a login or token",
-            "Name one of them: --source. git has logins from its credential helper, or ssh's keys.",
+            "Name one of them: --source; fetch an archive by hand. git has logins from its "
+            "credential helper, or ssh's keys.",
         )
     release = next((r for r in recipe.releases if r.file == file.name), None)
     held = {"sha256": release.sha256, "subfolder": release.subfolder} if release else {}
