@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tritonwin.cli.app import run
-from tritonwin.facts.records import CudaToolkit, Facts, Gpu, System
+from tritonwin.facts.records import CudaToolkit, Driver, Facts, Gpu, System
 from tritonwin.facts.redaction.redactor import Redactor
 from tritonwin.output import html, markdown
 from tritonwin.output.machine import described
@@ -180,6 +180,27 @@ def test_an_issue_is_never_too_long_and_keeps_the_end_of_its_log(log: str) -> No
 def test_every_line_about_the_machine_says_something() -> None:
     bare = Facts(tool_version="0", system=FACTS.system)
     assert all(value for _, value in described(bare))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "drivers", "says"),
+    [
+        ((), (), "no GPU was found"),
+        ((), ({"version": "581.57"},), "driver 581.57"),  # a log's: the card is not known
+        ((), ({"error": "not there"},), "no GPU was found; driver: not there"),
+        ((healthy.gpu("8.9"),), ({},), "NVIDIA GeForce RTX 4090 (8.9)"),
+        (
+            (healthy.gpu("8.9"),),
+            ({"version": "581.57"}, {"error": "hangs"}),
+            "NVIDIA GeForce RTX 4090 (8.9); driver 581.57, driver: hangs",
+        ),
+    ],
+)
+def test_gpus_and_drivers(
+    gpus: tuple[Gpu, ...], drivers: tuple[dict[str, str], ...], says: str
+) -> None:
+    made = tuple(Driver(vendor="nvidia", source="NVML", **each) for each in drivers)
+    assert dict(described(replace(FACTS, gpus=gpus, drivers=made)))["GPU"] == says
 
 
 def test_toolkits_that_look_alike_are_said_once() -> None:

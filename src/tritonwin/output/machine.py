@@ -22,7 +22,7 @@ _LACKING = {
 def known(facts: Facts) -> dict[str, str]:
     """The known parts of the machine, in the order and words of triton-windows' form for bugs."""
     texts = {
-        "GPU": "; ".join(filter(None, (*map(gpu_name, facts.gpus), _drivers(facts)))),
+        "GPU": "; ".join(_gpus(facts)),
         "Python": _python(facts.target) if facts.target else "",
         "PyTorch": facts.torch.version if facts.torch else "",
         "Triton": _triton(facts, facts.triton) if facts.triton else "",
@@ -62,9 +62,15 @@ def _python(target: Interpreter) -> str:
     return " ".join(filter(None, words))
 
 
-def _drivers(facts: Facts) -> str:
-    known = [d for d in facts.drivers if d.version or d.error]
-    return ", ".join(f"driver {d.version}" if d.version else f"driver: {d.error}" for d in known)
+def _gpus(facts: Facts) -> Iterator[str]:
+    """The GPUs and drivers. That there is none is known only where a driver was asked."""
+    yield from map(gpu_name, facts.gpus)
+    failed = [f"driver: {d.error}" for d in facts.drivers if d.error and not d.version]
+    if failed and not facts.gpus:
+        yield _LACKING["GPU"]
+    drivers = (*(f"driver {d.version}" for d in facts.drivers if d.version), *failed)
+    if drivers:
+        yield ", ".join(drivers)
 
 
 def _cuda(facts: Facts) -> str:
