@@ -51,7 +51,6 @@ def uv_environment(lane: Lane, machine: Machine) -> Environment:
 @pytest.mark.full
 def test_an_environment_of_uv_is_put_right_and_given_back(lane: Lane, machine: Machine) -> None:
     env = uv_environment(lane, machine)
-    machine.place(rf"{PROJECT}\uv.lock", "version = 1\n")
     machine.gpu()
     standins.cuda_torch(env, machine.fakes, "2.14.1", "13.0")
     before = describe_tree(env.root)
@@ -68,8 +67,6 @@ def test_an_environment_of_uv_is_put_right_and_given_back(lane: Lane, machine: M
     )
     report = json.loads(done.stdout)
     assert report["status"] == "proven", report
-    (change,) = report["plans"][0]["changes"]
-    assert 'uv add "triton-windows==3.8.0' in change["note"]
     assert not Path(machine.drives.linux(r"C:\elsewhere")).exists()
     assert not (env.site_packages / "pip").exists()
     machine.tool("undo", "--yes", cwd=folder, timeout=300).check()
