@@ -156,7 +156,8 @@ def test_an_old_card_is_asked_for_what_it_can_do(machine: Machine) -> None:
     env = with_triton(machine, WITHOUT_TORCH)
     machine.gpu(cc="7.5", name="NVIDIA GeForce RTX 2080")
     rungs = verify(machine, env, *only("compile-fp8", "vector-add", "dot-fp16", "dot-int8"))
-    assert rungs["vector-add"]["state"] == "passed"
-    for name in ("dot-fp16", "dot-int8", "compile-fp8"):
+    for name in ("vector-add", "compile-fp8"):  # triton-windows converts fp8 there
+        assert rungs[name]["state"] == "passed"
+    for name in ("dot-fp16", "dot-int8"):
         assert rungs[name]["state"] == "not-applicable"
     assert "Turing" in rungs["dot-int8"]["detail"]
