@@ -22,7 +22,15 @@ from tritonwin.facts.records import Cache, CacheKind, HelperModule, Interpreter
 from tritonwin.facts.system import temp_folder
 from tritonwin.system.access import can_write, write_obstacle
 from tritonwin.system.codec import Json, parse
-from tritonwin.system.files import file_size, is_folder, names_in, paths_in, read_text, starts_with
+from tritonwin.system.files import (
+    ask,
+    file_size,
+    is_folder,
+    names_in,
+    paths_in,
+    read_text,
+    starts_with,
+)
 from tritonwin.system.host import Host
 
 WALK_SECONDS = 1.0
@@ -97,9 +105,7 @@ class _Walk:
 
 
 def _walk(folder: Path) -> _Walk:
-    walk = _Walk()
-    with contextlib.suppress(OSError):
-        walk.newest = folder.stat().st_mtime
+    walk = _Walk(newest=ask(lambda asked: asked.stat().st_mtime, folder, 0.0))
     deadline = time.monotonic() + WALK_SECONDS
     for entry in _files(folder):
         if walk.files >= WALK_FILES or time.monotonic() > deadline:
