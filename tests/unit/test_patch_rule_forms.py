@@ -33,6 +33,26 @@ def test_no_guess_is_made_at_an_unknown_form(row: dict[str, str]) -> None:
     assert row.get("says", "") in found.reason
 
 
+@pytest.mark.parametrize(
+    ("rule", "text", "upstream", "fork"),
+    [
+        ("temp-files", "x = 1\n", "not-applicable", "not-applicable"),
+        ("aligned-memory", "int x;\n", "not-applicable", "not-applicable"),
+        ("amd-lld", "x = 1\n", "not-applicable", "not-applicable"),
+        ("temp-files", "def make_cubin(:\n", "unknown", "unknown"),
+        ("dlfcn", "int x;\n", "fixed-upstream", "fixed-by-fork"),
+        ("amd-dlfcn", "int x;\n", "fixed-upstream", "not-applicable"),
+        ("dlfcn", "#include <dlfcn.h>\n", "needed", "needed"),
+        ("amd-dlfcn", "#include <dlfcn.h>\n", "needed", "not-applicable"),
+        ("dlfcn", "// tritonwin:dlfcn\n", "applied", "applied"),
+    ],
+)
+def test_the_state_of_a_rule(rule: str, text: str, upstream: str, fork: str) -> None:
+    found = [engine.judge(BY_ID[rule], Source(text), by) for by in ("upstream", "fork")]
+    assert [each.state for each in found] == [upstream, fork]
+    assert all(each.reason and (each.text is None) == (each.state != "needed") for each in found)
+
+
 def test_an_edit_that_would_break_a_source_is_not_made() -> None:
     breaking = Rule(
         id="breaking",

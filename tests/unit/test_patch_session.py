@@ -10,6 +10,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from tritonwin.journal import Journal, Store, undo
 from tritonwin.journal.disk import JournalError
 from tritonwin.patch import session as of_python
 from tritonwin.patch.engine import RuleChoice
+from tritonwin.patch.records import PatchOutcome, PatchStatus
 from tritonwin.patch.session import PatchSession, helper_entries, of_folder
 
 SUFFIX = ".cpython-312-x86_64-linux-gnu.so"
@@ -71,6 +73,27 @@ def test_helper_modules_go_with_the_patch_and_with_its_end(session: PatchSession
     plant(cache_of(session), f"DDD/cuda_utils{SUFFIX}")
     session.revert()
     assert entries(session) == ["BBB", "CCC"]
+
+
+@pytest.mark.parametrize("import_time", [False, True])
+def test_each_command_tells_what_it_did(session: PatchSession, import_time: bool) -> None:
+    """Its status, the files it names and the journal to undo it by; when it takes effect."""
+    edited = [edit.file for edit in session.plan().edits]
+    written = [str(session.package.parent / name) for name in (HOOK, HOOK_START)]
+    done = written if import_time else edited
+    steps: list[tuple[Callable[[], PatchOutcome], PatchStatus, list[str]]] = [
+        (session.status, "examined", []),
+        (partial(session.diff, import_time=import_time), "planned", edited),
+        (partial(session.apply, import_time=import_time), "applied", done),
+        (session.status, "examined", []),
+        (session.revert, "reverted", done),
+        (session.revert, "nothing", []),
+    ]
+    for act, status, changed in steps:
+        outcome, writes = act(), status in {"applied", "reverted"}
+        assert (outcome.status, [*outcome.changed]) == (status, changed)
+        assert (outcome.journal is not None, bool(outcome.diff)) == (writes, status == "planned")
+        assert ["running" in note for note in outcome.notes] == [True] * writes
 
 
 def test_files_or_a_hook_but_never_both(session: PatchSession) -> None:
@@ -244,7 +267,7 @@ def test_the_triton_of_a_real_python_is_patched_and_given_back(
     venv = make_venv(tmp_path / "app" / "venv")
     package = make_tree("3.7.1", venv.site_packages)
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    write(tmp_path / "cache", {f"AAA/cuda_utils{suffix}": "", f"BBB/cuda_utils.x{suffix}": ""})
+    plant(tmp_path / "cache", f"AAA/cuda_utils{suffix}", "BBB/cuda_utils.cpython-30.so")
     app = tmp_path / "app"
     found = of_python.of_python(
         *((str(venv.python), None) if by == "python" else (None, app)), timeout=60
@@ -257,6 +280,7 @@ def test_the_triton_of_a_real_python_is_patched_and_given_back(
     before = describe_tree(package)
     assert found.apply(RuleChoice(["dlfcn"])).status == "applied"
     assert describe_tree(package) != before
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["BBB"]
     assert found.revert().status == "reverted"
     assert describe_tree(package) == before
 
@@ -309,6 +333,44 @@ def test_a_changed_file_stops_the_rules_of_that_file_alone(session: PatchSession
     assert trusted.changed == ("knobs.py",)
     assert session.revert().status == "reverted"
     assert describe_tree(session.package) == before
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\0" * (4 * 2**20 + 1), "larger than 4 MiB"),
+        (b"\xff\xfea\0", "not UTF-8"),
+        (b"a\r\nb\n", "mixed line ends"),
+        (b"a\rb\n", "mixed line ends"),
+    ],
+)
+def test_the_status_names_the_fault_of_a_source(
+    session: PatchSession, data: bytes, reason: str
+) -> None:
+    (session.package / "knobs.py").write_bytes(data)
+    rules = {rule.id: rule for rule in session.status().rules}
+    assert rules["tool-variables"].state == "unknown"
+    assert reason in rules["tool-variables"].reason
+    assert rules["dlfcn"].state == "needed"
+
+
+def test_a_source_that_is_held_by_others_is_named(
+    session: PatchSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, read = session.package / "knobs.py", Path.read_bytes
+
+    def read_unless_held(path: Path) -> bytes:
+        if path == held:
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_unless_held)
+    for act in (session.status, session.diff, session.apply, session.revert):
+        with pytest.raises(
+            UserError, match=r"knobs\.py cannot be read: Permission denied"
+        ) as failed:
+            act()
+        assert "the right to read it" in failed.value.help
 
 
 def test_a_source_without_end_is_not_read(session: PatchSession) -> None:

@@ -27,7 +27,14 @@ ALEX = Identity(
 
 ALICE = Identity(users=("alice", "torch", "al"))
 MUSTERMANN = Identity(homes=(r"D:\Profiles\Mustermann",))
-PEOPLE = {"alex": ALEX, "jdoe": JDOE, "alice": ALICE, "mustermann": MUSTERMANN}
+LITERALS = Identity(users=("2026", "null", "true"))
+PEOPLE = {
+    "alex": ALEX,
+    "jdoe": JDOE,
+    "alice": ALICE,
+    "mustermann": MUSTERMANN,
+    "literals": LITERALS,
+}
 TEXTS = [(who, row) for who in PEOPLE for row in cases("redaction/texts.toml", who)]
 
 
@@ -178,6 +185,7 @@ def test_json_stays_json(tree: dict[str, object], twice: bool) -> None:
     st.lists(st.sampled_from([row[0] for _, row in TEXTS]) | st.text(max_size=12), max_size=4),
     st.text(max_size=2),
 )
+@example(["7z x -pzq9x a.7z; unzip -p a.zip"] * 4, "")
 def test_any_text_is_redacted_once_and_for_all(pieces: list[str], glue: str) -> None:
     redactor = Redactor(ALEX)
     once = redactor.text(glue.join(pieces))

@@ -57,6 +57,7 @@ _VARIABLE = re.compile(r"[.\u2026]+|%(?![0-9a-f]{2})\w+%?|[$~{@*].*", re.IGNOREC
 _LONG = 4000
 _BREAK = re.compile(r"(?<=\\n)(?=  |\\n|\[|File |Traceback)")
 _BLOCK = 60  # lines
+_PASSES = 10  # at most, over a line that still changes
 _SHORT = 200  # a text of a report that may come again
 _SHORTEST = 3  # letters of a name that is sought in every path
 _PROGRAMS = (".dll", ".exe", ".lib", ".py", ".pyd", ".so")
@@ -144,7 +145,7 @@ class _Rules:
     def _line(
         self, line: str, read: list[Reading], groups: list[_Group], mark: _Mark, *, whole: bool
     ) -> str:
-        for _ in range(3):  # a mark can end what hid something else
+        for _ in range(_PASSES):  # a mark can end what hid something else
             pieces: list[str] = []
             done = 0
             for found in _apart(_found(read, groups, whole=whole), line):
