@@ -201,6 +201,18 @@ def test_finished_is_what_is_noted_and_there(tmp_path: Path) -> None:
     assert runner.finished(tmp_path) == (tmp_path / "x/sub/b.o",)
 
 
+def test_a_log_of_the_source_names_no_file_of_others(tmp_path: Path) -> None:
+    theirs, folder = tmp_path / "empty.txt", tmp_path / "s"
+    theirs.touch()
+    folder.mkdir()
+    (folder / "own.o").touch()
+    (folder / "link").symlink_to(tmp_path)
+    outputs = (theirs, "../empty.txt", "link/empty.txt", "own.o", "nul\0.o")
+    (folder / ".ninja_log").write_text("".join(f"1\t2\t0\t{each}\ta1\n" for each in outputs))
+    assert list(runner.remove_damaged(runner.finished(folder))) == [folder / "own.o"]
+    assert theirs.exists()
+
+
 @pytest.mark.parametrize("row", cases("build_runs.toml", "remaining"))
 def test_remaining_time(row: dict[str, Any]) -> None:
     left = remaining(fed(*said_in(row)), row["jobs"], row["seconds"])

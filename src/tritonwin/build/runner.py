@@ -9,6 +9,7 @@ The steps of a run are counted by the output of ninja and by ninja's own log.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time
@@ -385,15 +386,20 @@ def finished(folder: Path) -> tuple[Path, ...]:
     """Every output below a folder that ninja has finished and that is still there, each once.
 
     ninja itself takes a step for finished if, and only if, it stands in its `.ninja_log`, of
-    version 5 to 7.
+    version 5 to 7. A log that came with the source may name any file: others do not count.
     """
+    home = os.path.realpath(folder)
+
+    def is_output(path: Path) -> bool:
+        return is_file(path) and Path(os.path.realpath(path)).is_relative_to(home)
+
     found = dict[Path, None]()
     for log in sorted(folder.rglob(".ninja_log")):
         for line in (read_text(log) or "").splitlines():
             fields = line.split("\t")
             if len(fields) == _FIELDS and all(map(_MILLISECONDS.fullmatch, fields[:2])):
                 found[log.parent / fields[3]] = None
-    return tuple(filter(is_file, found))
+    return tuple(filter(is_output, found))
 
 
 def remove_damaged(outputs: Iterable[Path]) -> Iterator[Path]:
