@@ -179,6 +179,7 @@ def test_whole_plans(all_wheels: list[Path]) -> None:
         ("2.9.1+cpu", "3.8.0", "3.5.1"),  # its metadata names no Triton: the table does
         ("2.9.1+cu128", "3.2.0", "3.5.1"),
         ("2.9.1+cu128", None, "3.5.1"),
+        ("2.9.1rc1+cu128", "3.2.0", "3.5.1"),
         ("2.9.1+cu128", "3.5.0", None),
         # another torch is installed, which brings its own
         ("2.9.1+cpu and a GPU", "3.8.0", None),

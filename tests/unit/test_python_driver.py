@@ -8,6 +8,7 @@ from pathlib import Path
 import healthy
 import pytest
 from hosts import fake_host
+from trees import write
 from triton_trees import sources
 
 from tritonwin.facts.torch_triton import HOOK, HOOK_START
@@ -18,8 +19,9 @@ from tritonwin.problems.doctor import diagnose
 from tritonwin.problems.records import Problem
 from tritonwin.remedies.apply import KINDS
 from tritonwin.remedies.context import ApplyContext, PlanContext
-from tritonwin.remedies.plan import SwitchDriver
+from tritonwin.remedies.plan import CannotRemedyError, SwitchDriver
 from tritonwin.remedies.planner import make_plan
+from tritonwin.remedies.triton_files import plan_driver
 from tritonwin.support.sources import Sources
 from tritonwin.verify import records
 from tritonwin.verify.setting import obstacle, setting_for
@@ -71,6 +73,19 @@ def context(tmp_path: Path) -> PlanContext:
 def broken() -> tuple[Problem, ...]:
     found = [check for check in CHECKS if check.id == HEADERS]
     return diagnose(healthy.part("python_dev", headers=None), found).problems
+
+
+@pytest.mark.parametrize(
+    ("drivers", "says"),
+    [({}, "it has none"), ({"nvidia": "int x;\n"}, r"is not known: (?!it has none)\w")],
+)
+def test_a_driver_that_is_not_known_is_not_switched(
+    context: PlanContext, tmp_path: Path, drivers: dict[str, str], says: str
+) -> None:
+    write(tmp_path / "t", {f"backends/{name}/driver.c": text for name, text in drivers.items()})
+    facts = healthy.part("triton", location=str(tmp_path / "t"))
+    with pytest.raises(CannotRemedyError, match=says):
+        plan_driver(replace(context, facts=facts))
 
 
 def test_fix_offers_it_where_nothing_can_be_fetched(tmp_path: Path, context: PlanContext) -> None:

@@ -522,8 +522,9 @@ def test_a_zip_of_other_headers_is_refused_before_anything_changes(
     file = zipped(tmp_path / "h.zip", content)
     change = plan("python-headers", asked(tmp_path), wanting(tmp_path, file))
     write(tmp_path / "env", {"a": "1"})
-    with refused(tmp_path, "whole headers"):
+    with refused(tmp_path, "whole headers") as caught:
         apply(change, tmp_path)
+    assert "--headers PATH" in caught.value.help
 
 
 def test_headers_that_are_fetched_are_pinned(tmp_path: Path) -> None:
@@ -732,11 +733,13 @@ def test_what_is_gone_since_the_plan_is_named(tmp_path: Path) -> None:
         put_in_place(staged(tmp_path), tmp_path, info)
 
 
-@pytest.mark.parametrize("record", [None, "c/__init__.py,,\n" + "x" * 200_000])
-def test_without_a_record_the_metadata_goes(tmp_path: Path, record: str | None) -> None:
+@pytest.mark.parametrize(
+    "record", [None, b"c/__init__.py,,\n" + b"x" * 200_000, b"c/caf\xe9.py,,\n"]
+)
+def test_without_a_record_the_metadata_goes(tmp_path: Path, record: bytes | None) -> None:
     info = two_distributions(tmp_path) / "c-1.0.dist-info"
     if record:
-        (info / "RECORD").write_text(record)
+        (info / "RECORD").write_bytes(record)
     found = installed.removal([str(info)], in_env(tmp_path))
     assert {p.name for p in found.paths} == {"c-1.0.dist-info"}
 

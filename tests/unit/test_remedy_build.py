@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import healthy
 import machines
 import pytest
 from hosts import no_pip
@@ -157,6 +158,15 @@ def scene(tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch) -
     # nothing is surveyed or planned a second time: the machine may be another by then
     monkeypatch.setattr("tritonwin.build.order.survey", lambda *_, **__: pytest.fail("again"))
     return made
+
+
+def test_what_a_build_replaces_is_in_the_plan(scene: Scene) -> None:
+    facts, older = scene.means.facts, healthy.dist("flash-attn", "1.0")
+    older = replace(older, location=str(scene.old))
+    target = replace(scene.means.target, prefix=str(scene.prefix))
+    facts = replace(facts, target=target, distributions=(*facts.distributions, older))
+    change = build_wheel.plan_build(replace(scene.means, facts=facts), distribution="flash-attn")
+    assert change.removes == (str(scene.old),)
 
 
 def test_what_was_shown_is_built_installed_and_undone(scene: Scene) -> None:
