@@ -179,7 +179,6 @@ def test_whole_plans(all_wheels: list[Path]) -> None:
         ("2.9.1+cpu", "3.8.0", "3.5.1"),  # its metadata names no Triton: the table does
         ("2.9.1+cu128", "3.2.0", "3.5.1"),
         ("2.9.1+cu128", None, "3.5.1"),
-        ("2.9.1rc1+cu128", "3.2.0", "3.5.1"),
         ("2.9.1+cu128", "3.5.0", None),
         # another torch is installed, which brings its own
         ("2.9.1+cpu and a GPU", "3.8.0", None),
@@ -205,6 +204,16 @@ def test_on_linux_the_pair_is_upstreams(
     found = [(s.name, s.version) for s in sources(plan) if s.name != "torch"]
     assert ("torch" in {s.name for s in sources(plan)}) is torch.endswith("GPU"), plan.unsolved
     assert found == ([("triton", expected)] if expected else []), plan.unsolved
+
+
+@pytest.mark.parametrize("version", ["2.9.1", "2.9.1rc1"])
+def test_the_torch_that_is_there_comes_as_a_build_for_cuda(tmp_path: Path, version: str) -> None:
+    tag = "cp312-cp312-win_amd64"
+    wheels = [wheel("torch", v, tag) for v in (f"{version}+cu128", "2.10.0+cu128")]
+    distributions = (healthy.dist("torch", f"{version}+cpu"),)
+    facts = healthy.changed(torch=_torch(f"{version}+cpu"), distributions=distributions)
+    plan = planned(facts, index(tmp_path, wheels))
+    assert ("torch", f"{version}+cu128") in {(s.name, s.version) for s in sources(plan)}
 
 
 # -- properties

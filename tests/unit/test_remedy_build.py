@@ -160,7 +160,8 @@ def scene(tmp_path: Path, means: PlanContext, monkeypatch: pytest.MonkeyPatch) -
     return made
 
 
-def test_what_a_build_replaces_is_in_the_plan(scene: Scene) -> None:
+def test_what_a_build_replaces_is_in_the_plan(tmp_path: Path, means: PlanContext) -> None:
+    scene = Scene(tmp_path, means)
     facts, older = scene.means.facts, healthy.dist("flash-attn", "1.0")
     older = replace(older, location=str(scene.old))
     target = replace(scene.means.target, prefix=str(scene.prefix))
