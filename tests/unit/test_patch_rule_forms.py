@@ -37,8 +37,6 @@ def test_no_guess_is_made_at_an_unknown_form(row: dict[str, str]) -> None:
     ("rule", "text", "upstream", "fork"),
     [
         ("temp-files", "x = 1\n", "not-applicable", "not-applicable"),
-        ("aligned-memory", "int x;\n", "not-applicable", "not-applicable"),
-        ("amd-lld", "x = 1\n", "not-applicable", "not-applicable"),
         ("temp-files", "def make_cubin(:\n", "unknown", "unknown"),
         ("dlfcn", "int x;\n", "fixed-upstream", "fixed-by-fork"),
         ("amd-dlfcn", "int x;\n", "fixed-upstream", "not-applicable"),

@@ -27,14 +27,8 @@ ALEX = Identity(
 
 ALICE = Identity(users=("alice", "torch", "al"))
 MUSTERMANN = Identity(homes=(r"D:\Profiles\Mustermann",))
-LITERALS = Identity(users=("2026", "null", "true"))
-PEOPLE = {
-    "alex": ALEX,
-    "jdoe": JDOE,
-    "alice": ALICE,
-    "mustermann": MUSTERMANN,
-    "literals": LITERALS,
-}
+PEOPLE = {"alex": ALEX, "jdoe": JDOE, "alice": ALICE, "mustermann": MUSTERMANN}
+PEOPLE["literals"] = Identity(users=("2026", "null", "true"))
 TEXTS = [(who, row) for who in PEOPLE for row in cases("redaction/texts.toml", who)]
 
 
