@@ -257,7 +257,7 @@ def test_the_cache_is_listed_cleared_and_given_back(setting: Setting) -> None:
     dry = setting.call("cache", "clear", "--dry-run", *python)
     assert (dry.status, tree_hash(setting.cache)) == (0, before)
     assert f"1. clear 1 stale cache entries of {setting.cache}\n" in dry.out
-    assert setting.call("cache", "clear", *python, stdin=b"n\n").status == 0
+    assert setting.call("cache", "clear", *python, stdin=b"n\n").status == 1
     assert tree_hash(setting.cache) == before
 
     cleared = setting.call("cache", "clear", "--yes", *python)

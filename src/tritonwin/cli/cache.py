@@ -104,4 +104,5 @@ def clear(
         print_document(report)
     elif clearing.journal is not None:
         show(*shown.of_cleared(clearing.journal))
-    return Exit.DONE
+    declined = clearing.removes and not (dry_run or clearing.journal)
+    return Exit.PROBLEMS if declined else Exit.DONE
