@@ -8,12 +8,14 @@ import machines
 import pytest
 from commands import Call
 
-from tritonwin.build.command import verify_capture
-from tritonwin.build.order import BuildMachine
+from tritonwin.build import command
+from tritonwin.build.order import BuildMachine, Order
+from tritonwin.build.planner import plan
 from tritonwin.cli import app
 from tritonwin.errors import UserError
 from tritonwin.facts.redaction.identity import Identity
 from tritonwin.facts.snapshot import write as write_snapshot
+from tritonwin.system.host import Host
 
 
 @pytest.fixture
@@ -134,9 +136,23 @@ def captured(tmp_path: Path) -> dict[str, str]:
         ({"INCLUDE": "C:\\MSVC\\include"}, "no Universal C Runtime"),
     ],
 )
-def test_half_a_capture_is_refused(tmp_path: Path, changes: dict[str, str], why: str) -> None:
-    whole = captured(tmp_path)
-    verify_capture(whole, "14.44.35207")
+def test_half_a_capture_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], why: str
+) -> None:
+    """The environment of vcvarsall.bat is the build's own, without blanks, if it is the plan's."""
+    machine = machines.having(machines.windows(tmp_path), CL="/DX", KEPT=" 1 ")
+    made = plan(Order(recipe="flash-attn"), machine)
+    told = captured(tmp_path)
+
+    def capture(file: Path, data: dict[str, str], host: Host, *, toolset: str) -> dict[str, str]:
+        assert (str(file), toolset) == (made.toolset.vcvarsall, "14.44.35207")
+        return {**data, **told}
+
+    monkeypatch.setattr(command, "capture", capture)
+    found = command.inherited(made, machine.host)
+    assert found == {**found, **told, "KEPT": "1"}
+    assert "CL" not in found
+    told |= changes
     with pytest.raises(UserError, match=why) as caught:
-        verify_capture({**whole, **changes}, "14.44.35207")
-    assert caught.value.help
+        command.inherited(made, machine.host)
+    assert caught.value.help.startswith("Repair Visual Studio")

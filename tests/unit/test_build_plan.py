@@ -41,8 +41,8 @@ COMMIT = "46111560" + "a" * 32
 needs_sh = pytest.mark.skipif(os.name == "nt", reason="its stand-ins are scripts of sh")
 
 
-def refused(made: BuildPlan) -> str:
-    return " | ".join(f"{r.problem}: {r.message} {r.help}" for r in made.refusals)
+def refused(made: BuildPlan) -> list[str]:
+    return [f"{r.problem}: {r.message}. {r.help}" for r in made.refusals]
 
 
 def at(machine: BuildMachine, **others: Any) -> BuildContext:
@@ -60,10 +60,18 @@ def checkout(folder: Path, version: str, *, old: bool = False, below: str = "") 
     return write(folder, {"pyproject.toml": project, "cmake/llvm-info.json": json.dumps(info)})
 
 
+def decided(made: BuildPlan) -> list[str]:
+    return [f"{d.name}: {d.value}; {d.reason}; {d.flag}" for d in made.decisions]
+
+
 def told(made: BuildPlan) -> str:
     """All that the plan says, and sets: a line each."""
-    lines = [f"{d.name}: {d.value}; {d.reason}" for d in made.decisions]
-    lines += [*made.warnings, *(edit.replace for edit in made.edits), *made.requirements]
+    lines = [
+        *decided(made),
+        *made.warnings,
+        *(edit.replace for edit in made.edits),
+        *made.requirements,
+    ]
     lines += [part.file for part in (made.cuda.parts if made.cuda else ())]
     return "\n".join([*lines, *(f" {name}={text}" for name, text in made.environment.items())])
 
@@ -94,17 +102,21 @@ def test_plans_of_orders(tmp_path: Path, row: dict[str, Any]) -> None:
     if "error" in row:
         with pytest.raises(UserError) as caught:
             plan(order, machine)
-        assert row["error"] in str(caught.value)
+        assert row["error"] in f"{caught.value}. {caught.value.help}"
         assert caught.value.help
         assert "pa55w0rd" not in str(caught.value)
         return
     made = plan(order, machine)
-    assert made.possible is not ("refused" in row), refused(made)
-    assert [text for text in row.get("refused", ()) if text not in refused(made)] == []
+    refusals = zip(row.get("refused", ()), refused(made), strict=True)
+    assert [text for text, refusal in refusals if text not in refusal] == []
     assert all(r.help for r in made.refusals)
+    assert decided(made) == row.get("decided", decided(made))
+    assert made.possible is not ("refused" in row)
+    if "script" in row:
+        assert command.script(made, machine.host).split("\r\n") == row["script"].split("\n")
     assert all(d.reason for d in made.decisions)
     assert [text for text in row.get("says", ()) if text not in told(made)] == []
-    assert [text for text in row.get("lacks", ()) if text in told(made) + refused(made)] == []
+    assert [text for text in row.get("lacks", ()) if text in told(made)] == []
     document = codec.to_json(made)
     wanted = row.get("plan", {})
     assert {name: at_name(document, name) for name in wanted} == wanted
@@ -415,7 +427,10 @@ def test_a_folder_is_examined(tmp_path: Path) -> None:
     # what earlier builds left, and what only git needs, stays behind
     assert {".git", "build", "csrc/composable_kernel"} <= set(made.source.skip)
     assert all(not edit.required for edit in made.edits)
-    assert "submodule update --init csrc/cutlass" in refused(made)
+    named = f'git -C "{tmp_path / "p"}" submodule update --init csrc/cutlass'
+    assert refused(made) == [
+        f": the submodule csrc/cutlass of {tmp_path / 'p'} is not there. Fetch it: {named}"
+    ]
 
 
 @pytest.mark.parametrize(
