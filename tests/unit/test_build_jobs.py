@@ -14,6 +14,7 @@ from tritonwin.build import jobs as compilers
 from tritonwin.build.jobs import Resources, container_free, resources
 from tritonwin.build.recipe import MemoryModel, load
 from tritonwin.build.records import GIB, Notes
+from tritonwin.system import winapi
 
 
 @pytest.mark.parametrize(("files", "free"), cases("build_runs.toml", "containers"))
@@ -45,6 +46,16 @@ def test_free_memory_is_the_least_of_what_is_said(
     found = resources()
     assert (found.allocatable or 0, found.physical or 0) == (free, free)
     assert found.cores >= 1
+
+
+@pytest.mark.parametrize(("free", "commit", "physical"), [(5, 3, 3), (3, 5, 3)])
+def test_windows_may_allocate_up_to_its_commit_limit(
+    monkeypatch: pytest.MonkeyPatch, free: int, commit: int, physical: int
+) -> None:
+    asked = winapi.Memory(total=9, free=free, free_commit=commit)
+    monkeypatch.setattr(winapi, "memory", lambda: asked)
+    found = resources()
+    assert (found.allocatable, found.physical) == (commit, physical)
 
 
 @pytest.mark.parametrize(

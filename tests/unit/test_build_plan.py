@@ -321,7 +321,7 @@ def test_notes_of_the_wheels_that_do_not_fit_are_told(tmp_path: Path) -> None:
     note = "x.whl fits. With --allow-unhashed it is taken."
     wheel = WheelChoice(package=FLASH, request=FLASH, source="x", notes=(note,))
     made = plan(Order(recipe=FLASH), replace(windows(tmp_path), wheel=wheel))
-    assert "wheel: none fits" in told(made)
+    assert decided(made)[0] == "wheel: none fits; no source names one; --anyway"
     assert note in made.warnings
 
 
@@ -344,13 +344,18 @@ def test_variables_that_programs_would_misread() -> None:
 
 def test_the_plans_environment_on_linux(tmp_path: Path) -> None:
     """No Visual Studio is captured; the plan's folders come first on PATH."""
-    own = {"FLASH_ATTN_LOCAL_VERSION": "own", "PYTHONPATH": "x", "KEPT": " 1 "}
+    own = {
+        "FLASH_ATTN_LOCAL_VERSION": "own",
+        "PYTHONPATH": "x",
+        "KEPT": " 1 ",
+        "SOURCE_DATE_EPOCH": "7",
+    }
     machine = machines.having(linux(tmp_path), MAX_JOBS="64 ", **own)
     made = replace(plan(Order(recipe=FLASH), machine), path=("/first",))
     found = variables(made, machine.host)
     folders = f"{made.layout.python.parent}:{Path(made.target).parent}:/first"
     assert found["PATH"] == f"{folders}:{tmp_path / 'bin'}"
-    assert (found["MAX_JOBS"], found["KEPT"]) == ("8", "1")
+    assert [found[name] for name in ("MAX_JOBS", "KEPT", "SOURCE_DATE_EPOCH")] == ["8", "1", "7"]
     assert not {"FLASH_ATTN_LOCAL_VERSION", "PYTHONPATH"} & found.keys()
     bare = replace(machine.host, env=Environment({}, windows=False))
     assert variables(made, bare)["PATH"] == folders
@@ -391,8 +396,13 @@ def test_a_wheel_that_exists_is_found_first(tmp_path: Path, file: str, fits: boo
     found = survey(order, machine.facts, at(machine, folders=(wheels,)))
     assert (found.wheel.file == file) == fits
     made = plan(order, replace(found, resources=machines.room(64)))
-    assert ("a wheel that fits exists" in str(made.refusals)) == fits
-    if not fits:
+    if fits:
+        assert decided(made)[0] == f"wheel: {file}; from {found.wheel.source}; --anyway"
+        named = f'tritonwin install flash-attn --python "{made.target}"'
+        said = f"a wheel that fits exists: {file}. Install it: {named}"
+        assert refused(made) == [f": {said}; or build all the same: --anyway"]
+    else:
+        assert refused(made) == []
         assert "needs torch 2.8, this is torch 2.9" in str(made.decisions)
     anyway = survey(replace(order, anyway=True), machine.facts, at(machine))
     assert anyway.wheel is None
@@ -452,7 +462,9 @@ def test_the_version_of_any_project(
     assert found.version == version
 
 
-@pytest.mark.parametrize("damage", ["{", "[]", '{"llvm_hash": 3, "sha256sum": []}', ""])
+@pytest.mark.parametrize(
+    "damage", ["{", "[]", '{"llvm_hash": 3, "sha256sum": []}', '{"llvm_hash": "v19"}', ""]
+)
 def test_a_damaged_pin_of_triton_is_no_pin(tmp_path: Path, damage: str) -> None:
     write(checkout(tmp_path / "t", "3.8.0"), {"cmake/llvm-info.json": damage})
     found = read_checkout(tmp_path / "t", load("triton"), windows=True)
