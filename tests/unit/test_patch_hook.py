@@ -419,6 +419,7 @@ def carrying(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     files = {"__init__.py": "", "adopt.py": STAND_IN, "texts.py": "HELLO = 'hello'\n"}
     write(tmp_path / "library", {f"standin/{name}": text for name, text in files.items()})
     monkeypatch.syspath_prepend(tmp_path / "library")
+    monkeypatch.delitem(sys.modules, "standin", raising=False)  # an earlier test's, elsewhere
     monkeypatch.setitem(install._PARTS, "_tritonwin_driver", ("standin", tuple(files)))
     return target
 
