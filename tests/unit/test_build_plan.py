@@ -291,6 +291,8 @@ def test_a_snapshot_is_planned_for_its_machine(
     made = plan(asked, machine)
     assert made.possible, refused(made)
     assert made.windows is (on is windows)
+    unknown = "toolset: not known; a snapshot says nothing of c++; CXX="
+    assert (unknown in decided(made)) is (on is linux)
     assert made.jobs == 8
     assert (made.runtime is not None) is (kind == "embedded")
     assert any("planned from a snapshot" in text for text in made.warnings)
