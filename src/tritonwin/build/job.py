@@ -35,7 +35,6 @@ for _function, _types in (
     (_kernel32.QueryInformationJobObject, (_HANDLE, ctypes.c_int, _POINTER, _DWORD, _POINTER)),
     (_kernel32.OpenProcess, (_DWORD, wintypes.BOOL, _DWORD)),
     (_kernel32.K32GetProcessMemoryInfo, (_HANDLE, _POINTER, _DWORD)),
-    (_kernel32.QueryFullProcessImageNameW, (_HANDLE, _DWORD, wintypes.LPWSTR, _POINTER)),
     (_ntdll.NtResumeProcess, (_HANDLE,)),
 ):
     _function.argtypes = _types
@@ -109,8 +108,8 @@ class JobTree:
             _kernel32.CloseHandle(self._job)
             self._job = None
 
-    def held(self) -> list[tuple[str, int]]:
-        ids, found = _ProcessIds(), []
+    def held(self) -> list[int]:
+        ids, found = _ProcessIds(), list[int]()
         ask, size = _kernel32.QueryInformationJobObject, ctypes.sizeof(ids)
         told = self._job and ask(self._job, _PROCESS_IDS, ctypes.byref(ids), size, None)
         for pid in ids.ids[: ids.listed] if told else ():
@@ -119,12 +118,9 @@ class JobTree:
                 continue
             counters = _Counters(size=ctypes.sizeof(_Counters))
             _kernel32.K32GetProcessMemoryInfo(handle, ctypes.byref(counters), counters.size)
-            name = ctypes.create_unicode_buffer(1024)
-            length = wintypes.DWORD(len(name))
-            _kernel32.QueryFullProcessImageNameW(handle, 0, name, ctypes.byref(length))
             _kernel32.CloseHandle(handle)
             # one of the two is zero: the first in Wine, the second in Windows 7
-            found.append((Path(name.value).stem.lower(), counters.private or counters.page_file))
+            found.append(counters.private or counters.page_file)
         return found
 
 

@@ -289,7 +289,7 @@ def _carry_out(
             while (code := tree.poll()) is None:
                 if time.monotonic() - sampled >= _SAMPLE:
                     sampled = time.monotonic()
-                    memory = sum(size for _, size in tree.held())
+                    memory = sum(tree.held())
                     follow(reader, peak_memory=max(run.peak_memory, memory))
                     note(run)
                     context.on_event(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import re
 import select
 import signal
 import subprocess
@@ -121,14 +120,13 @@ class SessionTree:
             self._leader.wait(_LAST_WORDS)
         end_session(self._leader.pid)  # where the leader itself was killed
 
-    def held(self) -> list[tuple[str, int]]:
-        """Names and bytes of the living processes: resident on Linux, committed on Windows."""
+    def held(self) -> list[int]:
+        """Bytes of each living process: resident on Linux, committed on Windows."""
         found = []
         for pid in members(self._leader.pid):
             with contextlib.suppress(OSError, ValueError, IndexError):
                 pages = int((_PROC / str(pid) / "statm").read_text("ascii").split()[1])
-                name = (_PROC / str(pid) / "comm").read_text("utf-8", "replace").strip()
-                found.append((re.sub(r"[\d.]+$", "", name), pages * _PAGE))
+                found.append(pages * _PAGE)
         return found
 
 
