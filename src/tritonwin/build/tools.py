@@ -14,7 +14,7 @@ The architectures are those of the GPUs, or what was asked for, in the words tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -321,7 +321,7 @@ def choose_archs(request: Request, version: str, cuda: str | None) -> tuple[str,
     for arch in (arch for arch, token in found.items() if token is None):
         notes.refuse(
             f"{recipe.name} {version} with CUDA {cuda} does not compile for {arch}"
-            + "".join(_conditions(arch, rule)),
+            + _conditions(arch, rule),
             f"It compiles for {', '.join(served)}: --arch, --version, --cuda" if served else "",
             "gpu-generation-unsupported",
         )
@@ -342,9 +342,9 @@ def _token_for(arch: str, known: Sequence[ArchToken], rule: ArchRule) -> ArchTok
     return ArchToken(token=arch, serves=(plain,)) if exists else None
 
 
-def _conditions(arch: str, rule: ArchRule) -> Iterator[str]:
-    """The versions that the words for an architecture want, as the end of a sentence."""
-    for token in rule.tokens:
-        if arch.rstrip("af") in token.serves:
-            wants = {"version": token.version, "CUDA": token.cuda}
-            yield from (f"; it takes {what} {spec}" for what, spec in wants.items() if spec)
+def _conditions(arch: str, rule: ArchRule) -> str:
+    """The versions that each word for an architecture wants, as the end of a sentence."""
+    words = [token for token in rule.tokens if arch.rstrip("af") in token.serves]
+    wants = [{"version": word.version, "CUDA": word.cuda} for word in words]
+    ways = [" and ".join(f"{name} {spec}" for name, spec in each.items() if spec) for each in wants]
+    return f"; it takes {', or '.join(ways)}" if any(ways) else ""
