@@ -208,6 +208,14 @@ def test_a_python_that_nobody_named_and_that_has_nothing_is_not_repaired(
     assert watcher.plans == []
 
 
+@pytest.mark.parametrize("left", ["torch", "triton", "distributions"])
+def test_a_python_that_has_one_of_them_is_meant(world: World, left: str) -> None:
+    bare: dict[str, Any] = {"torch": None, "triton": None, "distributions": ()}
+    has = {"distributions": (healthy.dist("triton-windows", "3.5.1.post24"),)}
+    world.changes = {**bare, left: has.get(left) or getattr(healthy.HEALTHY, left)}
+    assert world.fix(Watcher(), named=False, dry_run=True).status == "planned"
+
+
 def test_why_this_python_is_repaired_is_said(world: World) -> None:
     watcher = Watcher()
     world.fix(watcher, named=False, dry_run=True)

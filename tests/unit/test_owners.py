@@ -70,3 +70,20 @@ def test_what_the_base_has_stays_there(tmp_path: Path) -> None:
 def test_a_python_without_a_base_owns_what_it_sees(prefix: str | None, base: str | None) -> None:
     target = replace(TARGET, prefix=prefix, base_prefix=base)
     assert not of_the_base(dist("torch", "2.9.1"), target)
+
+
+@pytest.mark.parametrize(
+    ("wheel", "torch", "cuda"),
+    [
+        (TORCH, True, "13.0"),
+        (replace(TORCH, version="2.9.1"), True, None),  # which CUDA it is for is not said
+        (replace(TORCH, name="xformers", version="0.0.33"), True, "12.8"),
+        (replace(TORCH, name="xformers", version="0.0.33"), False, None),
+    ],
+)
+def test_modules_are_held_against_the_torch_that_will_be_there(
+    tmp_path: Path, wheel: FileSource, torch: bool, cuda: str | None
+) -> None:
+    facts = changed(target=replace(TARGET, prefix=str(tmp_path)), distributions=())
+    change = install_change((wheel,), facts if torch else replace(facts, torch=None))
+    assert (change.cuda, change.gpus) == (cuda, ("8.9",))
